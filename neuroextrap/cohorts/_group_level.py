@@ -6,19 +6,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from neuroextrap.analysis._region_maps import table_writer
+from neuroextrap.cohorts._cohort_design import read_participants
 from neuroextrap.cohorts._cohort_index import INDEX, index_text
 from neuroextrap.cohorts._cohort_options import GroupOptions, check_path
-from neuroextrap.cohorts._group_members import (
-    NULL,
-    beside,
-    compared,
-    gather,
-    regions_of,
-)
+from neuroextrap.cohorts._group_members import NULL, beside, gather
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
+from neuroextrap.group._subjects import differences_of
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import GROUP_MAPS
@@ -29,7 +27,7 @@ from neuroextrap.stats._shared_options import as_options, described_by, takes_op
 
 logger = logging.getLogger(__name__)
 
-_REPORT = "desc-report_stat.html"
+_REPORT, _TABLE = "desc-report_stat.html", "desc-table_stat.tsv"
 _PAGE, _REGIONS = "report.html", "regions.tsv"
 _KINDS = ("accuracy", "information", "prevalence")
 
@@ -102,8 +100,8 @@ def analyze_group(
     out = Path(check_path(out, "out"))
     finish_interrupted(out, below=True)  # before anything is read
     group = gather(out, asked)
-    named = [group.entities | {"desc": kind} for kind in _KINDS]
-    files = {each["desc"]: ResultFiles.below(out, each) for each in named}
+    named = {kind: group.entities | {"desc": kind} for kind in _KINDS}
+    files = {kind: ResultFiles.below(out, each) for kind, each in named.items()}
     for each in files.values():
         each.check(overwrite=asked.overwrite)
     made, told = _made(group, asked)
@@ -113,7 +111,7 @@ def analyze_group(
         about = {"left_out": group.left_out, "links": _links(out, group.found)}
         page = make_group_page(list(made.values()), **drawn, **about)
         more[_PAGE] = page.save_as_html
-    table = regions_of(out, group, asked)
+    table = _regions_of(out, group, asked)
     if table is not None:
         more[_REGIONS] = table_writer(table)
     _replace(out, files, group, (made, told, more), overwrite=asked.overwrite)
@@ -124,7 +122,7 @@ def _made(group, asked):
     """Return the RegionMaps of every analysis by kind, and what is told of each."""
     given, about, told = asked.by_kind(1 / group.n_classes), group.told, {}
     if asked.is_comparison:
-        made = {"accuracy": compared(group, given["accuracy"], asked)}
+        made = {"accuracy": _compared(group, given["accuracy"], asked)}
     else:
         made = _tested(group.found, group.imgs[0], given, asked.shared)
     for kind in made:
@@ -152,6 +150,44 @@ def _tested(found, imgs, options, shared):
             len(nulls),
         )
     return made
+
+
+def _compared(group, options, asked):
+    """Return the RegionMaps of a contrast over participants, or within them."""
+    options, imgs, design = options | asked.shared, group.imgs, group.design
+    first, *paired = imgs
+    if len(imgs) == 4:
+        first, *paired = differences_of(*imgs[:2]), differences_of(*imgs[2:])
+    if paired:
+        options["paired_imgs"] = paired[0]
+    if design is not None:
+        options |= {"contrast": design.contrast, "design_matrix": design.table}
+        if asked.contrast is None:  # a mean, which signs decide and no order
+            options["errors"] = "symmetric"
+    maps: Any = second_level_test(first, **options)
+    if design is not None:
+        maps.summary.options["design"] = "; ".join(design.words)
+    if len(imgs) > 1:
+        words = "({} - {}) - ({} - {})" if len(imgs) > 2 else "{} - {}"
+        maps.summary.options["within"] = words.format(*asked.within)
+    return maps
+
+
+def _regions_of(out, group, asked):
+    """Return all regions of all participants, with their table, None without atlas."""
+    parts = []
+    for number, found in enumerate(group.cells):
+        for name, (index, _) in found.items():
+            if not beside(index, _TABLE).is_file():
+                return None
+            own = pd.read_csv(beside(index, _TABLE), sep="\t")
+            if len(group.cells) > 1:
+                own.insert(0, "analysis", asked.within[number])
+            own.insert(0, "participant_id", name)
+            parts.append(own)
+    people = read_participants(asked.participants_table, out)
+    people = people[people.columns.difference(parts[0].columns, sort=False)]
+    return pd.concat(parts).join(people, on="participant_id")
 
 
 def _joined(made):
