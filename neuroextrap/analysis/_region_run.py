@@ -162,11 +162,11 @@ class RegionRun:
 
         Confidence level, and set sizes without effect on the statistic, are not in it.
         """
-        names = self.choice.names
+        masker, names = self.masker, self.choice.names
         identity = identify_run(*self.data) | {
             "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
-            "voxels": self.masker and image_hash(self.masker.mask_img_),
+            "voxels": None if masker is None else image_hash(masker.mask_img_),
             "region names": names and array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))

@@ -19,12 +19,12 @@ from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts import _cohort_records as records
 from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
-from neuroextrap.cohorts._cohort_index import INDEX, write_index
 from neuroextrap.cohorts._cohort_options import (
     ParticipantOptions,
     check_names,
     check_path,
 )
+from neuroextrap.cohorts._group_level import INDEX, write_index
 from neuroextrap.cohorts._group_members import of_majority
 from neuroextrap.cohorts._request import NULL_FILE, Participant, Request
 from neuroextrap.encoding import ContinuousEncoding

@@ -1,11 +1,9 @@
 """Images opened and read under names that errors can show, their grids and spaces."""
 
 import os
-import zlib
 from dataclasses import dataclass
 from glob import glob
 from typing import Any
-from xml.parsers.expat import ExpatError
 
 import numpy as np
 
@@ -15,16 +13,6 @@ from neuroextrap.stats._validation import one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
-
-_UNREADABLE = (
-    EOFError,
-    OSError,
-    OverflowError,
-    MemoryError,
-    zlib.error,
-    ValueError,
-    ExpatError,
-)
 
 MNI = 4
 _ALIGNED = 2
@@ -154,7 +142,7 @@ def read_image(named):
         return named
     try:
         data = np.asanyarray(named.img.dataobj)
-    except _UNREADABLE as error:
+    except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "
             f"({one_line(error)}); copy or compute it again"
