@@ -274,18 +274,7 @@ class WorkingSetSolver(Solver):
 
     def keep(self, which):
         if which.size:
-            state = self._state
-            self._best = [
-                (members[:size].copy(), weights[:size].copy(), gradient.copy(), last)
-                for members, weights, gradient, last, size in zip(
-                    state.members,
-                    state.weights,
-                    state.gradient,
-                    state.penalty[:, 0].copy(),
-                    state.size,
-                    strict=True,
-                )
-            ]
+            self._best = [self._solution(f) for f in range(self._n_folds)]
 
     def average(self, which):  # noqa: ARG002
         mean = np.zeros((1, self._state.is_member.shape[1]))
@@ -326,6 +315,12 @@ class WorkingSetSolver(Solver):
             targets.values[v],
             self._trains,
         )
+
+    def _solution(self, f):
+        """Copy members, their weights, gradient and penalty of a fold."""
+        state, own = self._state, (f, slice(self._state.size[f]))
+        kept = state.members[own], state.weights[own], state.gradient[f]
+        return *(values.copy() for values in kept), state.penalty[f, 0]
 
     def _restore(self):
         """Go back to the gradients kept; return their coefficients."""
