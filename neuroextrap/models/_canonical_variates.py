@@ -202,9 +202,7 @@ class CanonicalVariates(
         self.mean_ = X.mean(axis=0)
         wanted = self.n_components
         if wanted is None:
-            wanted = (
-                10 if groups is None else np.unique_counts(groups).counts.min()
-            )
+            wanted = 10 if groups is None else np.unique_counts(groups).counts.min()
         # left-out projections need the coordinates on all singular vectors
         generalizable = self.basis == "generalizable"
         most = None if generalizable else wanted
