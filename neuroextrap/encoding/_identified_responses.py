@@ -33,6 +33,10 @@ from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_integer
 
+_TRAINED, _PENALTY = "trained ", "penalty of "  # before names of arrays of the run
+_ENCODERS = {name: getattr(linear_model, name) for name in linear_model.__all__}
+_ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
+
 
 class ResponsePredictions(RegionAnalysis):
     """Predictions, posteriors and their quality, of an analysis that was trained."""
@@ -249,28 +253,32 @@ class ResponsePredictions(RegionAnalysis):
             Test responses, predictions, residuals, penalties, stimuli, coefficients,
             training data; no objects.
         """
-        return model_arrays(self)
+        run = self.run_
+        arrays = {name: getattr(run.test, name) for name in Experiment._fields}
+        arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
+        arrays |= {_PENALTY + name: each for name, each in self.penalties_.items()}
+        if run.test.folds is None and "encoder_" in vars(self):
+            trained = _trained_arrays(self)
+            arrays |= {_TRAINED + name: each for name, each in trained.items()}
+        return {n: np.asarray(each) for n, each in arrays.items() if each is not None}
 
     def _restore_run(self, results, arrays):
         """Make the run again from what :meth:`run_arrays` returned."""
-        restore_model(self, results, arrays)
-
-
-_TRAINED, _PENALTY = "trained ", "penalty of "  # before names of arrays of the run
-_ENCODERS = {name: getattr(linear_model, name) for name in linear_model.__all__}
-_ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
-
-
-def model_arrays(model):
-    """Return the arrays, without Python objects, of which a model is made again."""
-    run = model.run_
-    arrays = {name: getattr(run.test, name) for name in Experiment._fields}
-    arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
-    arrays |= {_PENALTY + name: each for name, each in model.penalties_.items()}
-    if run.test.folds is None and "encoder_" in vars(model):
-        trained = _trained_arrays(model)
-        arrays |= {_TRAINED + name: each for name, each in trained.items()}
-    return {n: np.asarray(each) for n, each in arrays.items() if each is not None}
+        given, self.penalties_ = (
+            {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
+            for start in (_TRAINED, _PENALTY)
+        )
+        training = _read_training(self, given, arrays["location"]) if given else None
+        shown = {"training": training, "candidates": given.get("candidates")}
+        self._run = _read_run(self, results, arrays, **shown)
+        self.test_codes_ = self._run.test_codes
+        if "coef" in given:
+            self.encoder_ = encoder = linear_model.LinearRegression()
+            encoder.coef_, encoder.intercept_ = given["coef"], given["intercept"]
+            self.usable_ = given["usable"]
+            if "columns" in given:
+                self.feature_names_in_ = given["columns"].astype(object)
+            self._training = training
 
 
 def _trained_arrays(model):
@@ -292,25 +300,6 @@ def _trained_arrays(model):
             "candidates": model.run_.candidates,
         }
     return arrays
-
-
-def restore_model(model, results, arrays):
-    """Make run, penalties and a linear encoder again of what was stored."""
-    given, model.penalties_ = (
-        {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
-        for start in (_TRAINED, _PENALTY)
-    )
-    training = _read_training(model, given, arrays["location"]) if given else None
-    shown = {"training": training, "candidates": given.get("candidates")}
-    model._run = _read_run(model, results, arrays, **shown)
-    model.test_codes_ = model._run.test_codes
-    if "coef" in given:
-        model.encoder_ = encoder = linear_model.LinearRegression()
-        encoder.coef_, encoder.intercept_ = given["coef"], given["intercept"]
-        model.usable_ = given["usable"]
-        if "columns" in given:
-            model.feature_names_in_ = given["columns"].astype(object)
-        model._training = training
 
 
 def _read_run(model, results, arrays, **others):
