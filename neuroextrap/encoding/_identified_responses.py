@@ -268,7 +268,8 @@ class ResponsePredictions(RegionAnalysis):
             {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
             for start in (_TRAINED, _PENALTY)
         )
-        training = _read_training(self, given, arrays["location"]) if given else None
+        location = arrays["location"]
+        training: Any = _read_training(self, given, location) if given else None
         shown = {"training": training, "candidates": given.get("candidates")}
         self._run = _read_run(self, results, arrays, **shown)
         self.test_codes_ = self._run.test_codes
