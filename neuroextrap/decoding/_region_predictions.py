@@ -13,7 +13,7 @@ from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._samples import check_within_runs, read_samples, within_runs
 from neuroextrap.design._folds import codes_of
-from neuroextrap.margins._engine import task_data
+from neuroextrap.margins._engine import region_data
 from neuroextrap.margins.classifiers._classifier_names import (
     linear_rule,
     margins_of_new,
@@ -161,14 +161,8 @@ class RegionPredictions(RegionAnalysis):
 
     def _fitted_samples(self, region):
         """Return features of a region, and its samples as decoders get them."""
-        run = self.run_
-        regions, plan = run.usable.regions, run.plan
-        if regions.indptr[region] == regions.indptr[region + 1]:
-            raise ValueError(
-                f"region {region} was not analyzed: it has too few usable voxels; "
-                "choose another region, or lower min_voxels"
-            )
-        data = task_data(run.rows, regions, np.array([region]))
+        rows, regions, plan = self.run_.data
+        data = region_data(rows, regions, region)
         x = data.samples_of(range(1), plan.whitener)[0]
         return data.columns[data.members(0)], x
 

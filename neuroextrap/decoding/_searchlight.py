@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY
-from os import PathLike
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._analysis_files import recorded_options, source_files
@@ -170,10 +168,6 @@ class IdentificationSearchLight(ClassPredictions):
 
     mask: Any = None
     _: KW_ONLY
-    radius: float = 8.0
-    labels_img: Any = None
-    regions: Any = None
-    process_mask_img: Any = None
     estimator: Any = "nearest_centroid"
     shrinkage: str | float = "auto"
     noise_covariance: Any = None
@@ -185,14 +179,6 @@ class IdentificationSearchLight(ClassPredictions):
     n_permutations: int = 0
     blocks: ArrayLike | None = None
     bounds: Any = "auto"
-    keep: Any = None
-    max_memory: str | int = "2G"
-    checkpoint: str | PathLike | None = None
-    shard: tuple[int, int] | str | None = None
-    memory: Any = None
-    n_jobs: int = 1
-    random_state: int | np.random.Generator | None = 0
-    verbose: int = 0
 
     def fit(
         self,

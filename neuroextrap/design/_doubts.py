@@ -102,14 +102,12 @@ _UNEQUAL = 1.2
 _OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 
-def findings_of_tests(tests, X, frequent_first="", strata=None):
+def findings_of_tests(tests, X, frequent_first=""):
     """Return Findings about Tests, and about samples X unless these are None.
 
-    `frequent_first` names a classifier that may favor frequent classes; `strata`
-    (n_samples,) are those of a confound.
+    `frequent_first` names a classifier that may favor frequent classes.
     """
-    labels = tests.labels if strata is None else tests.labels._replace(strata=strata)
-    rest = copied = None
+    labels, rest, copied = tests.labels, None, None
     if X is not None:
         rest = without_means(some_columns(X, _MOST_COLUMNS), labels)
         copied = copied_samples(X, rest, labels, tests.design)
@@ -122,7 +120,7 @@ def findings_of_tests(tests, X, frequent_first="", strata=None):
         copied,
         runs_out_of_time(labels.groups) if in_time else None,
     )
-    return *(each for each in found if each is not None), *tests.permuted.findings
+    return *filter(None, found), *tests.permuted.findings
 
 
 def unequal_classes(codes, frequent_first=""):

@@ -12,7 +12,6 @@ from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import (
     Labels,
     class_weights,
-    fold_weightings,
     is_nested,
     make_design,
     point_weights,
@@ -93,7 +92,7 @@ class BoundOptions(NamedTuple):
 
 
 def bound_design(
-    labels: Labels, design: Design, options: BoundOptions, from_folds: BoundDesign
+    labels: Labels, design: Design, options: BoundOptions
 ) -> tuple[BoundDesign, ForwardFolds | None]:
     """Decide whether and how lower bounds hold; return forward tests, if any, too."""
     if options.bounds is None:
@@ -112,23 +111,22 @@ def bound_design(
     tests = forward_tests(labels, design, options)
     if isinstance(tests, ForwardFolds):
         return _forward_bounds(design, tests, options), tests
-    return without_forward_tests(design, options, from_folds, tests), None
+    return without_forward_tests(labels, design, options, tests), None
 
 
 def without_forward_tests(
-    design: Design, options: BoundOptions, from_folds: BoundDesign, reason: str | None
+    labels: Labels, design: Design, options: BoundOptions, reason: str | None
 ) -> BoundDesign:
     """Return the bounds without forward tests, because of `reason`, if any."""
     if options.whole_runs:
         reason = reason or "the folds are tested as they are"
         reason = f"whole runs as test units need forward testing, but {reason}"
-        return _refused(options, design, reason)
-    if options.bounds == "forward":
+    if options.whole_runs or options.bounds == "forward":
         return _refused(options, design, str(reason))
-    if reason is None or from_folds.n_repeats is None:
-        return from_folds
-    notes = _FOLD_NOTE.format(reason=reason), *from_folds.notes
-    return from_folds._replace(notes=notes)
+    bounds = _fold_bounds(labels, design, options)
+    if reason is None or bounds.n_repeats is None:
+        return bounds
+    return bounds._replace(notes=(_FOLD_NOTE.format(reason=reason), *bounds.notes))
 
 
 _FOLD_NOTE = (
@@ -291,9 +289,7 @@ class Tests:
     options: BoundOptions
     bounds: BoundDesign
     forward: ForwardFolds | None  # tests behind the bounds, where folds are not
-    from_folds: BoundDesign  # the bounds where there are none
     subsets: tuple[SubsetTests, ...]  # of the classes, drawn at random
-    of_folds: np.ndarray  # weightings of the folds, if kept, (n_folds or 0, n_test)
 
     @classmethod
     def of(
@@ -304,7 +300,7 @@ class Tests:
         cv: Any,
         n_permutations: int,
         random_state: Any,
-        per_fold: bool = False,
+        exchange: str = "rows",
         subsets: tuple[np.ndarray, int] | None = None,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match.
@@ -317,27 +313,27 @@ class Tests:
         design = make_design(
             labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )
-        permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
-        from_folds, drawn = _fold_bounds(labels, design, options), ()
-        tested = bound_design(labels, design, options, from_folds)
+        given = n_permutations, random_state
+        permuted = permuted_codes(labels, design, *given, cv=cv, exchange=exchange)
+        bounds, drawn = bound_design(labels, design, options), ()
         if subsets is not None:
             rng = random_generator(random_state).spawn(1)[0]
             drawn = class_subsets(labels.codes, design, *subsets, rng)
-        of_folds, _ = fold_weightings(labels.codes, design)
-        of_folds = of_folds[: len(of_folds) if per_fold else 0]
-        settled = options, *tested, from_folds, drawn
-        return cls(labels, design, permuted, *settled, of_folds)
+        return cls(labels, design, permuted, options, *bounds, drawn)
 
     def without_forward(self, reason: str) -> Self:
         """Return the tests with bounds from the folds, because of `reason`."""
-        given = self.design, self.options, self.from_folds
+        given = self.labels, self.design, self.options
         bounds = without_forward_tests(*given, reason)
         return replace(self, bounds=bounds, forward=None)
 
-    @property
-    def weightings(self) -> np.ndarray:
-        """Weightings (n_weightings, n_test): the bound's, then those of folds."""
-        return np.concatenate([self.bounds.weighting, self.of_folds])
+    def weightings(self, *, per_fold: bool) -> np.ndarray:
+        """Return weightings (n_weightings, n_test): those of bounds, then of folds."""
+        if not per_fold:
+            return self.bounds.weighting
+        weights, _ = point_weights(self.labels.codes, self.design)
+        own = np.arange(len(self.design.folds))[:, None] == self.design.fold_of_test
+        return np.concatenate([self.bounds.weighting, own * weights])
 
     @property
     def test_codes(self) -> np.ndarray:

@@ -141,10 +141,6 @@ class EncodingIdentification(ResponsePredictions):
     encoder: Any = None
     _: KW_ONLY
     noise_covariance: Any = None
-    radius: float = 8.0
-    labels_img: Any = None
-    regions: Any = None
-    process_mask_img: Any = None
     rule: str = "mahalanobis"
     standardize: bool = True
     cv: Any = 5
@@ -154,14 +150,6 @@ class EncodingIdentification(ResponsePredictions):
     n_permutations: int = 0
     exchange: str = "rows"
     confidence_level: float = 0.95
-    keep: Any = None
-    max_memory: Any = "2G"
-    checkpoint: Any = None
-    shard: tuple | None = None
-    memory: Any = None
-    n_jobs: int = 1
-    random_state: Any = 0
-    verbose: int = 0
 
     def fit(
         self,
