@@ -77,8 +77,8 @@ def takes_fields(estimator: Kind) -> Kind:
         _check_words(type(self).__name__, options, known)
         init(self, *args, **options)
 
-    initialize.__signature__ = signature.replace(parameters=words)
     made.__init__ = initialize
+    made.__init__.__signature__ = signature.replace(parameters=words)
     return made
 
 
