@@ -310,11 +310,6 @@ def _defaults(analysis, names):
     return {name: known[name] for name in names}
 
 
-def plain_maps(analysis):
-    """Return the parameters that ask for more than plain maps, at their defaults."""
-    return _defaults(analysis, [r.name for r in parameters(analysis.kind) if r.extra])
-
-
 def of_no_places(analysis):
     """Return mask and regions, by name, as where features have no place."""
     names = [row.name for row in PARAMETERS if row.section == "regions"]

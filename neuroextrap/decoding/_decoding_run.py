@@ -16,7 +16,7 @@ from neuroextrap.design._doubts import (
 from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.maps._identification import is_measured, not_marginal
+from neuroextrap.maps._identification import not_marginal
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._engine import chances, map_parts, why_untrainable
 from neuroextrap.margins._paths import with_path
@@ -132,7 +132,7 @@ def plan_decoding(
     statistic = resolve_statistic(searchlight.statistic, n_classes, set_sizes)
     kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
     check_labelings_fit(searchlight.n_permutations, n_labels, searchlight.max_memory)
-    if is_measured(given["curves"], kernel):
+    if given["curves"] == "measured" and not kernel.marginal:
         if parameters.set_sizes is None and len(set_sizes) > _MEASURED_SIZES:
             set_sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
         subsets = np.unique(set_sizes[set_sizes < n_classes]), given["n_partitions"]

@@ -145,38 +145,29 @@ def measure_dissimilarities(light, imgs, y, groups, order):
     labels = code_labels(y, None, groups, None, order)
     cell = row_codes(labels.groups)
     present = _checked_pairs(labels, cell)
-    models = _models_of(light, labels.classes)
-    shared, n_permutations = light.get_params(), light.n_permutations
+    models, exchanges, features = _exchanged_models(light, labels.classes)
+    shared = light.get_params()
     for own in ("models", "method", "n_permutations"):
         del shared[own]
-    exchanges = NameExchanges.of(
-        len(labels.classes), n_permutations, light.random_state
-    )
-    features = {
-        name: model_features(model, exchanges.names, light.method)
-        for name, model in models.items()
-    }
     searchlight = IdentificationSearchLight(**shared, bounds=None)
     run = plan_decoding(searchlight, imgs, y, groups, order)
-    few = _few_orders(exchanges) if n_permutations else ()
+    few: tuple = ()
+    if exchanges.are_all:
+        found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
+        few = (found._replace(remedy="more classes have more orders"),)
     tell(few)
     splits = halves(present)
     parts = [present, *(half for split in splits for half in split)]
     operator = scipy.sparse.vstack([distance_operator(part) for part in parts], "csr")
-    means = run_means(run.rows, labels.codes, cell)
-    found = _compared(light, replace(run, rows=means), operator, features)
-    notes = [*run.all_notes(few), *([] if splits else [_NO_CEILING])]
-    return (
-        run,
-        found,
-        {
-            "models_": models,
-            "n_permutations_": len(exchanges),
-            "n_runs_": len(present),
-            "findings_": [*run.findings, *few],
-            "notes_": notes,
-        },
-    )
+    means = replace(run, rows=run_means(run.rows, labels.codes, cell))
+    about = {
+        "models_": models,
+        "n_permutations_": len(exchanges),
+        "n_runs_": len(present),
+        "findings_": [*run.findings, *few],
+        "notes_": [*run.all_notes(few), *([] if splits else [_NO_CEILING])],
+    }
+    return run, _compared(light, means, operator, features), about
 
 
 def _compared(light, run, operator, features):
@@ -229,23 +220,20 @@ def _distances(plan, data, operator):
     return found
 
 
-def _models_of(light, classes):
-    """Return the checked models (K, K) of a searchlight by name."""
-    models = {} if light.models is None else light.models
-    models = models if isinstance(models, Mapping) else {"model": models}
-    models = {str(name): _checked(str(name), m, classes) for name, m in models.items()}
-    check_integer(light.n_permutations, "n_permutations", minimum=0)
-    if light.n_permutations and not models:
+def _exchanged_models(light, classes):
+    """Return checked models (K, K), exchanges of classes, and features under these."""
+    given = {} if light.models is None else light.models
+    given = given if isinstance(given, Mapping) else {"model": given}
+    models = {str(name): _checked(str(name), m, classes) for name, m in given.items()}
+    n_permutations = check_integer(light.n_permutations, "n_permutations", minimum=0)
+    if n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
-    return models
-
-
-def _few_orders(exchanges):
-    """Return a Finding where every other order of the classes is used, 0 or 1."""
-    if not exchanges.are_all:
-        return ()
-    found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
-    return (found._replace(remedy="more classes have more orders"),)
+    exchanges = NameExchanges.of(len(classes), n_permutations, light.random_state)
+    features = {
+        name: model_features(model, exchanges.names, light.method)
+        for name, model in models.items()
+    }
+    return models, exchanges, features
 
 
 def _checked_pairs(labels, run):

@@ -17,9 +17,9 @@ from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._ridge import candidate_penalties
-from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
+from neuroextrap.margins.classifiers._targets import TargetMargins
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.stats._validation import check_choice, check_flags, check_numbers
+from neuroextrap.stats._validation import check_choice, check_numbers
 
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
@@ -62,7 +62,6 @@ def plan_targets(light, imgs, targets, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run."""
     parameters, given = RunParameters.of(light), flat_parameters(light)
     candidate_penalties(light.shrinkage)
-    check_flags(standardize_targets=light.standardize_targets)
     check_row_order(imgs, targets=targets, groups=groups)
     vectors = check_targets(targets)
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
@@ -149,7 +148,7 @@ def location_and_spread(candidates, codes, standardize):
 
 def _metric(metric, n_columns):
     """Return how candidates are compared, for targets of so many columns."""
-    if check_choice(metric, "metric", ("auto", *METRICS)) == "auto":
+    if metric == "auto":
         return "euclidean" if n_columns == 1 else "cosine"
     fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[metric]
     if n_columns < fewest:

@@ -35,12 +35,12 @@ def read_trials(trials, times):
     return data, times
 
 
-def read_moments(searchlight, trials, times, window=1, **others):
+def read_moments(searchlight, trials, times, window=1, unused=()):
     """Return samples, times, and a searchlight whose regions are moments.
 
     Samples have all times of a channel side by side, a row for every trial.
     """
-    unused = of_no_places(IdentificationSearchLight()) | {"shard": None, **others}
+    unused = *of_no_places(IdentificationSearchLight()), "shard", *unused
     taken = taken_options(searchlight, "an analysis over time", unused, "searchlight")
     data, times = read_trials(trials, times)
     n_trials, n_channels, n_times = data.shape

@@ -5,8 +5,10 @@ import numpy as np
 from neuroextrap.design._copies import copied_samples
 from neuroextrap.design._course_of_runs import (
     alike_neighbors,
-    finding_of_time,
+    classes_follow_time,
+    classes_in_turn,
     runs_out_of_time,
+    same_order,
 )
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, Finding
@@ -113,7 +115,9 @@ def findings_of_tests(tests, X, frequent_first=""):
         copied = copied_samples(X, rest, labels, tests.design)
     in_time = tests.options.e_value_order == "chronological"
     found = (
-        finding_of_time(rest, labels),
+        same_order(labels.codes, labels.groups, labels.order)
+        or classes_in_turn(labels)
+        or classes_follow_time(rest, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
         alike_neighbors(rest, labels),

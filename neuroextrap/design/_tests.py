@@ -29,7 +29,7 @@ from neuroextrap.design._further_tests import (
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward import ForwardDesign
-from neuroextrap.stats._validation import check_choice, check_integer, random_generator
+from neuroextrap.stats._validation import random_generator
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
@@ -49,13 +49,6 @@ class BoundDesign(NamedTuple):
     forward: ForwardDesign | None = None  # units of forward tests; None: from folds
 
 
-_CHOICES = {
-    "bounds": ("auto", "forward", "folds", None),
-    "test_units": ("samples", "runs"),
-    "e_value_order": ("cyclic", "chronological"),
-}
-
-
 class BoundOptions(NamedTuple):
     """Options of the bounds, and what they need to know about the classifier."""
 
@@ -69,11 +62,8 @@ class BoundOptions(NamedTuple):
 
     @classmethod
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
-        """Take them from parameters by name; ValueError if a choice is unknown."""
-        for name, known in _CHOICES.items():
-            check_choice(given[name], name, known)
-        order = given["e_value_order"]
-        first = check_integer(given["first_tested_run"], "first_tested_run", minimum=2)
+        """Take them from parameters by name; ValueError if two exclude each other."""
+        order, first = given["e_value_order"], given["first_tested_run"]
         if first != 2 and order != "chronological":
             raise ValueError(
                 f"first_tested_run={first} is for e_value_order='chronological', got "
@@ -81,9 +71,7 @@ class BoundOptions(NamedTuple):
             )
         automatic = kernel.shrinks and not isinstance(kernel.shrinkage, Real)
         named = {name: given[name] for name in cls._fields if name in given}
-        return cls(
-            **named | {"automatic_penalty": automatic, "first_tested_run": first}
-        )
+        return cls(**named, automatic_penalty=automatic)
 
     @property
     def whole_runs(self) -> bool:
@@ -342,8 +330,14 @@ class Tests:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes of the folds and of the bounds."""
-        crossed = len(self.permuted.codes) > 1 and _is_crossed(self.design)
-        return (*([_CROSSED] if crossed else []), *self.bounds.notes)
+        notes = self.bounds.notes
+        if len(self.permuted.codes) == 1:
+            return notes
+        part = np.arange(self.design.n_samples)  # joined where they train together
+        for train, _ in self.design.folds:
+            joined = np.unique(part[train])
+            part[np.isin(part, joined)] = joined[0]
+        return notes if self.design.splits(part) else (_CROSSED, *notes)
 
 
 _CROSSED = (
@@ -353,12 +347,3 @@ _CROSSED = (
     "of two unrelated codes are never quite orthogonal, so that classifiers transfer "
     "by accident; for a test of that see neuroextrap.decoding.cross_identification"
 )
-
-
-def _is_crossed(design: Design) -> bool:
-    """Return whether training and test are different parts of the samples."""
-    part = np.arange(design.n_samples)
-    for train, _ in design.folds:
-        joined = np.unique(part[train])
-        part[np.isin(part, joined)] = joined[0]
-    return not design.splits(part)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._parameters import Keep, RegionOptions, Regions
+from neuroextrap.analysis._parameters import Keep, Regions
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.encoding._encoding_run import plan_folds, plan_identification
 from neuroextrap.encoding._identified_responses import ResponsePredictions
@@ -16,7 +16,6 @@ from neuroextrap.encoding._training import check_choices
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
 
-@described_by(RegionOptions)
 @takes_fields
 class EncodingIdentification(ResponsePredictions):
     """Measure how well an encoding model picks the stimulus that evoked a response.

@@ -58,7 +58,8 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
 def takes_fields(estimator: Kind) -> Kind:
     """Make the fields of an estimator its parameters, which it stores as they come.
 
-    Those that it shares with others, the fields of its bases, come last.
+    Those that it shares with others, the fields of its bases, come last; their bases
+    describe them.
     """
     bases = [base for base in estimator.__mro__[1:] if is_dataclass(base)]
     shared = {field.name for base in bases for field in fields(base)}
@@ -79,7 +80,7 @@ def takes_fields(estimator: Kind) -> Kind:
 
     made.__init__ = initialize
     made.__init__.__signature__ = signature.replace(parameters=words)
-    return made
+    return described_by(*bases)(made) if bases else made
 
 
 def _check_words(name: str, given: Any, known: Any) -> None:
