@@ -32,7 +32,7 @@ from neuroextrap.models.elastic_net._estimator import (
     SOLVERS,
     cross_validated_elastic_net,
 )
-from neuroextrap.models.elastic_net._folds import fold_grams
+from neuroextrap.models.elastic_net._solvers import fold_grams
 from neuroextrap.stats import win_distribution
 
 RATIOS = (0.1, 0.5, 0.9)

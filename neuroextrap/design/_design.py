@@ -141,7 +141,7 @@ class Design(Keeping):
     def held_out(self) -> tuple[np.ndarray, ...]:
         """Per fold, the samples that do not train (tested or not), sorted."""
         every = np.arange(self.n_samples)
-        return tuple(np.setdiff1d(every, train) for train, _ in self.folds)
+        return tuple(np.delete(every, train) for train, _ in self.folds)
 
     @cached_property
     def mean_held_out(self) -> float:
@@ -219,7 +219,8 @@ class Labelings(Keeping):
 
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return samples by class (B, n_samples), and edges of classes (B, K + 1)."""
-        codes = self.codes[:, order]
+        # few bytes are sorted fast
+        codes = self.codes[:, order].astype(np.min_scalar_type(self.n_classes))
         members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)
         counts = self._counts(slice(None))[0].T.astype(np.int32)
         edges = np.zeros((self.n_labelings, self.n_classes + 1), dtype=np.int32)

@@ -346,7 +346,9 @@ def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
     counts = np.bincount(flat_index.ravel(), minlength=n_classes * n_batch)
     counts = counts.reshape(n_classes, n_batch)
     present = (counts > 0).sum(axis=0)
-    return 1.0 / (present * np.take_along_axis(counts, y, axis=0))
+    with np.errstate(divide="ignore"):  # of classes without points
+        weights = 1.0 / (present * counts)
+    return weights.reshape(-1)[flat_index]
 
 
 def point_weights(

@@ -57,7 +57,8 @@ class EncodingRun(RegionRun):
     location: np.ndarray  # mean training response of every voxel, (n_features,)
     test_stimuli: np.ndarray  # name, or row, of the stimulus of each test point
     exchange: Any = None  # FoldExchange of p-values in folds
-    training: Any = None  # TrainingData, of a test set
+    training: Any = None  # Training, of a test set
+    candidates: Any = None  # their features, (K, n_columns)
 
     @classmethod
     def of(cls, parameters, test, choice, *, n_repeats, **others):
@@ -106,7 +107,8 @@ class EncodingRun(RegionRun):
 
     def log_likelihoods(self, region):
         """Return calibrated log likelihoods (n_test, K), up to a constant."""
-        if self.test.folds is None and self.training is None:
+        known = self.test.folds is not None or getattr(self.training, "model", None)
+        if known is None:
             raise ValueError(
                 "the encoder was not saved with the results (only those of this "
                 "package and of sklearn.linear_model are), and posteriors train it on "
@@ -125,7 +127,8 @@ class EncodingRun(RegionRun):
         """Yield tests of `number` repeats, and margins and codes to learn from."""
         of, fold = self.test.repeats == number, self.test.fold
         if self.training is not None:
-            learned = self.training.margins(voxels, number, self.test.rule)
+            given = voxels, number, self.test.rule, self.candidates
+            learned = self.training.margins(*given)
             yield of, learned, np.zeros(len(learned), dtype=int)
             return
         for tested in np.unique(fold[of]):
@@ -150,10 +153,10 @@ def planned_run(model, experiment, *, masker, notes, order=None, **others):
         masker=masker,
         plan=plan,
         set_sizes=set_sizes,
-        notes=(*notes, *notes_of(model, experiment)),
+        notes=(),
         **others,
     )
-    notes = (*run.notes, *_residual_notes(run))
+    notes = (*notes, *notes_of(model, experiment), *_residual_notes(run))
     findings = findings_of_pairing(model, run, order)
     return replace(run, notes=notes, findings=findings)
 
@@ -164,8 +167,7 @@ def _residual_notes(run):
     if not set(experiment.rule.split(",")) & {"mahalanobis", "ledoit_wolf", "oas"}:
         return ()
     sizes = np.diff(run.usable.regions.indptr)
-    layout, largest = experiment.layout, int(sizes.max())
-    n_residuals = min([n for _, n in layout.folds], default=layout.n_residuals)
+    largest, n_residuals = sizes.max(), experiment.layout.folds[:, 1].min()
     if n_residuals * _FAR_FEWER > largest:
         return ()
     text = (
@@ -193,7 +195,8 @@ def plan_identification(model, training, candidates, test):
     paired = pair_responses(responses, n_tested, stimuli=stimuli, **how)
     tested, codes = np.arange(len(paired.codes)), paired.codes
     predictions = model._predict(features) - training.location
-    residuals, n_stimuli = separate_repeats(model.residuals_, training.stimuli)
+    of_residuals = training.shown.codes if training.noise is None else None
+    residuals, n_stimuli = separate_repeats(model.residuals_, of_residuals)
     part = Part(tested, codes, predictions, residuals, n_stimuli, training.location)
     rule = training.rule
     experiment = Experiment.of(paired, [part], finite, in_folds=False, rule=rule)
@@ -207,7 +210,8 @@ def plan_identification(model, training, candidates, test):
         bg_img=samples.bg_img,
         location=training.location,
         test_stimuli=classes[codes],
-        training=replace(training.data, candidates=features),
+        training=training,
+        candidates=features,
     )
 
 
@@ -224,7 +228,7 @@ def _candidates(model, training, features, distractors):
         X = np.concatenate([X, more])
     # candidates that differ only in dropped columns are the same to the model
     varying = training.scaling.varying
-    trained = varying(training.data.shown.X), training.names
+    trained = varying(training.shown.X), training.names
     check_candidates(varying(X), n_tested, trained, names)
     return names, n_tested, X
 
@@ -235,7 +239,7 @@ def _check_test_samples(model, training, samples):
     finite = model.usable_ & samples.finite
     if finite.sum() == model.usable_.sum():
         columns = np.flatnonzero(model.usable_)[:SOME_VOXELS]
-        both = training.data.shown.samples, samples
+        both = training.shown.samples, samples
         check_new_rows(*(x.X[:, columns] + x.location[columns] for x in both))
     return finite
 
@@ -273,7 +277,6 @@ def _read_shown(model, features, imgs, stimuli):
     check_candidates(X, 0, names=names)
     rows = rows_of_stimuli(stimuli, features)
     if names is not None and rows is not None:  # whatever the order of the table
-        rows = response_rows(rows, len(np.atleast_1d(rows)), len(X))
         order = np.argsort(names)
         X, names, rows = X[order], names[order], np.argsort(order)[rows]
     samples = read_responses(model, imgs, X if rows is None else rows, stimuli)

@@ -21,9 +21,9 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
 from neuroextrap.encoding._training import (
-    TrainedModel,
     chosen_encoder,
     encoder_of_columns,
+    train_encoder,
 )
 from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.stats._accuracy import default_set_sizes
@@ -149,9 +149,10 @@ def _wins(data, encoder, groups, stimuli, *, voxels=None, features=(None,)):
             X, X_test = data[0][:, columns], data[2][:, columns]
         own = encoder if columns is None else encoder_of_columns(encoder, columns)
         scaling = FeatureScaling.of(X, standardize=True)
-        trained = TrainedModel.of(own, scaling, X, Y, groups=groups)
-        residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
-        predicted = trained.predict(X_test)
+        own = encoder_of_columns(own, scaling.kept)
+        fitted, residuals = train_encoder(own, scaling(X), Y, groups=groups)
+        residuals, n_stimuli = separate_repeats(residuals, stimuli)
+        predicted = fitted.predict(scaling(X_test)).reshape(len(X_test), -1)
         for some in [slice(None)] if voxels is None else voxels:
             sigma = response_covariance(residuals[:, some], n_stimuli, 1)
             margins = mahalanobis_margins(Y_test[:, some], predicted[:, some], sigma)

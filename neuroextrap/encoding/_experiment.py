@@ -131,19 +131,18 @@ class Experiment(NamedTuple):
     @property
     def fold(self):
         """Fold that tests each response, shape (n_test,); zeros without folds."""
-        if self.folds is None:
-            return np.zeros(len(self.codes), dtype=int)
-        return np.repeat(np.arange(len(self.folds)), self.folds[:, 0])
+        n_tested = self.layout.folds[:, 0]
+        return np.repeat(np.arange(len(n_tested)), n_tested)
 
     @property
     def layout(self):
         """What each of the rows is."""
-        n_test = len(self.codes)
-        folds = () if self.folds is None else tuple(map(tuple, self.folds.tolist()))
-        n_predictions = self.n_candidates * max(1, len(folds))
-        n_residuals = len(self.rows) - n_test - n_predictions
-        n_stimuli = () if self.n_stimuli is None else tuple(self.n_stimuli.tolist())
-        return ResponseRows(n_test, self.n_candidates, n_residuals, folds, n_stimuli)
+        counts, n_test = self.folds, len(self.codes)
+        if counts is None:
+            n_residuals = len(self.rows) - n_test - self.n_candidates
+            counts = np.array([[n_test, n_residuals]])
+        n_stimuli = counts[:, 1] if self.n_stimuli is None else self.n_stimuli
+        return ResponseRows(self.n_candidates, np.column_stack([counts, n_stimuli]))
 
     def margins(self, rule, voxels=slice(None)):
         """Return margins (n_test, K) by a rule, of some voxels."""

@@ -13,6 +13,7 @@ from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_files import check_has_results, check_trained
 from neuroextrap.design._course_of_runs import findings_of_series
 from neuroextrap.design._findings import tell
+from neuroextrap.design._folds import of_unit_length
 from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._stimuli import check_feature_names, check_features
 from neuroextrap.encoding._trained_model import model_arrays, restore_model
@@ -87,10 +88,9 @@ def _normalized(scores, Y, noise_variance):
 
 def standardized(values):
     """Columns of mean zero and length one; NaN where constant."""
-    centered = values - values.mean(axis=0)
-    length = np.sqrt((centered**2).sum(axis=0))
     varies = np.ptp(values, axis=0) > 0
-    return centered / np.where(varies & (length > 0), length, np.nan)
+    centered = np.where(varies, values - values.mean(axis=0), 0)
+    return of_unit_length(centered, 0, of_zero=np.nan)
 
 
 def p_values_of_correlation(y, f, observed, orders):

@@ -1,6 +1,6 @@
 """How well each candidate stimulus explains a response, given their noise."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -52,11 +52,11 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
     directions in which noise by itself explains the means of stimuli, L is zero.
     """
     if n_stimuli == len(residuals) or rule == "euclidean":
-        return noise_covariance(residuals, rule)
+        return COVARIANCES[rule](residuals)
     of_stimuli = residuals[:n_stimuli].astype(np.float64)
     noise = _repeat_noise(residuals[n_stimuli:], of_stimuli, rule)
     if rule == "diagonal":
-        stimuli = noise_covariance(of_stimuli, rule)
+        stimuli = COVARIANCES[rule](of_stimuli)
     else:
         stimuli = _shrunk_towards(noise, of_stimuli)
     shown = len(residuals) / n_stimuli
@@ -71,7 +71,7 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
 
 def _repeat_noise(residuals, of_stimuli, rule):
     """Return the covariance of repeats, with least variances (p, p)."""
-    noise = noise_covariance(residuals, rule)
+    noise = COVARIANCES[rule](residuals)
     # rows that were merely written twice have no noise between them
     least = _LEAST_NOISE * np.mean(np.square(of_stimuli), axis=0)
     np.fill_diagonal(noise, np.maximum(np.diag(noise), least))
@@ -117,11 +117,6 @@ def cholesky(sigma):
     return factor
 
 
-def noise_covariance(residuals, rule="mahalanobis"):
-    """Estimate the covariance of residuals (n_samples, n_features) of mean zero."""
-    return COVARIANCES[rule](residuals)
-
-
 def doubly_shrunk_covariance(residuals):
     """Shrink the covariance of N residuals (N, p) to its diagonal D, in two steps.
 
@@ -145,6 +140,7 @@ def _of_sklearn(name, residuals):
     return getattr(covariance, name)(residuals, assume_centered=True)[0]
 
 
+# estimates of the covariance of residuals (n_samples, n_features) of mean zero
 COVARIANCES = {
     "mahalanobis": doubly_shrunk_covariance,
     "ledoit_wolf": lambda residuals: _of_sklearn("ledoit_wolf", residuals),
@@ -160,9 +156,6 @@ def mahalanobis_margins(responses, predictions, covariance):
     The log likelihood of response i (n_responses, n_features) under a Gaussian about
     prediction j (n_candidates, n_features), up to a constant. (Zheng & Benjamini 2016,
     "Estimating mutual information in high dimensions via classification error".)
-
-    >>> mahalanobis_margins([[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[2, 0], [0, 1]])
-    array([[-0.  , -0.25]])
     """
     Y, F = (np.atleast_2d(a) for a in (responses, predictions))
     sigma = np.asarray(covariance)
@@ -210,58 +203,48 @@ def _solve_lower(factor, columns):
         dtrsm(1.0, factor[panel, panel], right, 1, 1, 1, overwrite_b=1)
 
 
-@dataclass(frozen=True)
-class ResponseRows:
+class ResponseRows(NamedTuple):
     """What the rows of a region's data are: responses, predictions, residuals."""
 
-    n_responses: int
-    n_candidates: int  # of each fold
-    n_residuals: int
-    folds: tuple = ()  # pairs of numbers of responses and of residuals
-    n_stimuli: tuple = ()  # first residuals of each, those of stimuli; () if all are
+    n_classes: int  # candidates K of each fold
+    # responses, residuals and, first of these, residuals of stimuli, (n_folds, 3)
+    folds: np.ndarray
 
     @property
     def n_samples(self):
         """Number of rows."""
-        n_predictions = self.n_candidates * max(1, len(self.folds))
-        return self.n_responses + n_predictions + self.n_residuals
-
-    @property
-    def n_classes(self):
-        """Number of candidates K: a response is identified among them."""
-        return self.n_candidates
+        return int(self.folds[:, :2].sum()) + self.n_classes * len(self.folds)
 
     @property
     def test(self):
         """Rows of the test responses, shape (n_responses,)."""
-        return np.arange(self.n_responses)
+        return np.arange(self.folds[:, 0].sum())
 
     @property
     def arrays(self):
         """Numbers of rows of each kind; part of a checkpoint's identity."""
-        counts = [self.n_responses, self.n_candidates, self.n_residuals]
-        counts += [n for fold in self.folds for n in fold]
-        return (np.array([*counts, *self.n_stimuli]),)
+        n_responses, n_residuals, _ = self.folds.sum(axis=0)
+        counts = [n_responses, self.n_classes, n_residuals]
+        counts += [*self.folds[:, :2].flat] if len(self.folds) > 1 else []
+        separated = (self.folds[:, 2] < self.folds[:, 1]).any()
+        return (np.array([*counts, *(self.folds[:, 2] if separated else ())]),)
 
     def split(self, rows):
         """Return responses, predictions and residuals as views of (n_samples, ...)."""
-        first, last = self.n_responses, len(rows) - self.n_residuals
-        return rows[:first], rows[first:last], rows[last:]
+        n_responses, n_residuals, _ = self.folds.sum(axis=0)
+        return np.split(rows, [n_responses, len(rows) - n_residuals])
 
     def split_folds(self, rows):
         """Yield responses, predictions, residuals and ``n_stimuli`` of every fold."""
         responses, predictions, residuals = self.split(rows)
-        tested = left = 0
-        folds = self.folds or ((self.n_responses, self.n_residuals),)
-        for fold, (n_tested, n_left) in enumerate(folds):
-            candidates = slice(fold * self.n_candidates, (fold + 1) * self.n_candidates)
-            yield (
-                responses[tested : tested + n_tested],
-                predictions[candidates],
-                residuals[left : left + n_left],
-                self.n_stimuli[fold] if self.n_stimuli else n_left,
-            )
-            tested, left = tested + n_tested, left + n_left
+        n_tested, n_left, n_stimuli = self.folds.T
+        return zip(
+            np.split(responses, np.cumsum(n_tested)[:-1]),
+            np.split(predictions, len(self.folds)),
+            np.split(residuals, np.cumsum(n_left)[:-1]),
+            n_stimuli.tolist(),
+            strict=True,
+        )
 
 
 class EncodingMargins(MarginSource):
@@ -286,15 +269,16 @@ class EncodingMargins(MarginSource):
     def workspace(self, n_features, n_regions, design):
         """Count the bytes of the largest region; regions are done one by one."""
         del n_regions
-        tests = design.n_responses + design.n_candidates
-        residuals = 20 * n_features * design.n_residuals  # copied, squared, scaled
-        squares = 80 if design.n_stimuli else 32  # of two covariances, eigenvectors
-        return residuals + squares * n_features**2 + 16 * n_features * tests
+        n_tested, n_left, n_stimuli = design.folds.sum(axis=0).tolist()
+        residuals = 20 * n_features * n_left  # copied, squared, scaled
+        squares = 80 if n_stimuli < n_left else 32  # of two covariances, eigenvectors
+        tests = 16 * n_features * (n_tested + design.n_classes)
+        return residuals + squares * n_features**2 + tests
 
     def _region(self, x, rows):
         """Margins of one region, shape (n_responses, K)."""
         margins, start = [], 0
-        rules = self.rule.split(",") * max(1, len(rows.folds))
+        rules = self.rule.split(",") * len(rows.folds)
         for rule, (responses, *others) in zip(rules, rows.split_folds(x), strict=False):
             repeats = self.repeats[start : start + len(responses)]
             margins.append(self._fold(rule, repeats, responses, *others))

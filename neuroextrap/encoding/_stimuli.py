@@ -114,10 +114,12 @@ def candidate_names(features, distractors=None):
 
 def rows_of_stimuli(stimuli, features):
     """Return `stimuli` as rows of `features`: names are looked up in its index."""
-    given = None if stimuli is None else check_labels(stimuli, "stimuli")
-    if given is None or given.dtype.kind not in "USO":
-        _check_not_numbered(stimuli, features)
-        return stimuli
+    if stimuli is None:
+        return None
+    given = check_labels(stimuli, "stimuli")
+    if given.dtype.kind not in "USO":
+        _check_not_numbered(given, features)
+        return response_rows(given, len(given), len(features))
     given, names = given.astype(str), stimulus_names(features)
     if names is None:
         raise ValueError(
@@ -133,10 +135,9 @@ def rows_of_stimuli(stimuli, features):
     return rows
 
 
-def _check_not_numbered(stimuli, features):
-    """Raise if `stimuli` may be numbers in the index of `features`, or rows of it."""
+def _check_not_numbered(given, features):
+    """Raise if stimuli may be numbers in the index of `features`, or rows of it."""
     numbers: Any = getattr(features, "index", None)
-    given = np.asarray(stimuli)
     if given.dtype.kind not in "ui" or not hasattr(numbers, "to_numpy"):
         return
     place = numbers.get_indexer_for(given) if numbers.is_unique else given
@@ -157,7 +158,6 @@ def features_of_responses(features, stimuli=None):
         return X, None
     names = stimulus_names(features)
     rows = rows_of_stimuli(stimuli, features)
-    rows = response_rows(rows, len(np.atleast_1d(rows)), len(X))
     return X[rows], rows if names is None else names[rows]
 
 
@@ -246,9 +246,6 @@ def same_runs(groups, place):
     """Return blocks (n_responses,) of stimuli, numbered by `place`, of the same groups.
 
     Where each stimulus is shown in one group, blocks are the groups.
-
-    >>> same_runs(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 1, 2, 2]))
-    array([1, 1, 0, 1, 1])
     """
     first = np.unique(place, return_index=True)[1]
     if (groups == groups[first][place]).all():

@@ -1,7 +1,6 @@
 """Train an analysis, and what its attributes and its folder keep of the encoders."""
 
 import json
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import linear_model
@@ -25,27 +24,11 @@ from neuroextrap.encoding._training import read_responses, voxel_penalties
 from neuroextrap.encoding._training_folds import (
     Learned,
     Shown,
-    TrainingData,
+    Training,
     training_rule,
 )
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
-
-
-class Training(NamedTuple):
-    """What identification needs of the training data besides the encoder."""
-
-    scaling: FeatureScaling  # of the stimulus features
-    location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    names: Any = None  # of the stimuli, where ``fit`` was told
-    notes: tuple = ()
-    rule: str = ""  # of the margins
-    data: Any = None  # TrainingData
-
-    @property
-    def stimuli(self):
-        """Stimuli of the residuals, (n_observations,); None of the user's own."""
-        return self.data.shown.codes if self.data.noise is None else None
 
 
 def trained_attributes(model, features, imgs, groups, stimuli):
@@ -60,19 +43,19 @@ def trained_attributes(model, features, imgs, groups, stimuli):
     learned = Learned.of(model, X, shown, scaling, len(shown.X))
     rule, rule_notes = training_rule(model, learned)
     noise = None if model.noise_covariance is None else learned.noise
-    data = TrainingData.of(model, model.encoder, shown, noise)
     notes = (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes)
+    given = model, model.encoder, scaling, shown, noise
     usable = samples.usable
     columns = feature_names(features)
     return ({} if columns is None else {"feature_names_in_": columns}) | {
-        "encoder_": learned.trained.encoder,
+        "encoder_": learned.encoder,
         "masker_": samples.masker,
-        "penalties_": voxel_penalties(learned.trained.encoder, usable),
+        "penalties_": voxel_penalties(learned.encoder, usable),
         "usable_": usable,
         "n_elements_": len(usable),
         "residuals_": learned.noise,
         "_training_files": source_files(imgs),
-        "_training": Training(scaling, samples.location, names, notes, rule, data),
+        "_training": Training.of(*given, names=names, notes=notes, rule=rule),
     }
 
 
@@ -100,16 +83,16 @@ def _trained_arrays(model):
     columns = None if names is None else names.astype(str)
     arrays = {"usable": usable, "columns": columns, **training.scaling._asdict()}
     arrays |= _coefficients(model.encoder_, training, usable.sum())
-    if (words := _encoder_words(training.data.model)) is not None:
-        shown = training.data.shown
+    if (words := _encoder_words(training.model)) is not None:
+        shown = training.shown
         arrays |= {
             "encoder": words,
             "features": shown.X,
             "codes": shown.codes,
             "responses": shown.samples.X,
             "groups": shown.groups,
-            "noise": training.data.noise,
-            "candidates": model.run_.training.candidates,
+            "noise": training.noise,
+            "candidates": model.run_.candidates,
         }
     return arrays
 
@@ -120,9 +103,9 @@ def restore_model(model, results, arrays):
         {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
         for start in (_TRAINED, _PENALTY)
     )
-    location = arrays["location"]
-    data = _training_data(model, given, location) if "encoder" in given else None
-    model._run = _read_run(model, results, arrays, data)
+    training = _read_training(model, given, arrays["location"]) if given else None
+    shown = {"training": training, "candidates": given.get("candidates")}
+    model._run = _read_run(model, results, arrays, **shown)
     model.test_codes_ = model._run.test_codes
     if "coef" in given:
         model.encoder_ = encoder = linear_model.LinearRegression()
@@ -130,11 +113,10 @@ def restore_model(model, results, arrays):
         model.usable_ = given["usable"]
         if "columns" in given:
             model.feature_names_in_ = given["columns"].astype(object)
-        scaling = FeatureScaling(*(given[name] for name in FeatureScaling._fields))
-        model._training = Training(scaling, location, data=data)
+        model._training = training
 
 
-def _read_run(model, results, arrays, training):
+def _read_run(model, results, arrays, **others):
     """Make the EncodingRun of stored arrays and results again."""
     parts = {name: arrays.get(name) for name in Experiment._fields}
     parts |= {"n_candidates": int(arrays["n_candidates"]), "rule": str(arrays["rule"])}
@@ -152,7 +134,7 @@ def _read_run(model, results, arrays, training):
         bg_img=model.bg_img_,
         location=arrays["location"],
         test_stimuli=arrays["test_stimuli"],
-        training=training,
+        **others,
     )
 
 
@@ -164,18 +146,21 @@ def _coefficients(encoder, training, n_targets):
     if coef.shape != (n_targets, training.scaling.kept.sum()):
         return {}
     intercept = np.broadcast_to(encoder.intercept_, n_targets)
-    X = training.scaling(training.data.shown.X[:8])
-    predicted = np.asarray(encoder.predict(X)).reshape(len(X), -1)
-    # an encoder may do other things with its coefficients
-    linear = np.allclose(predicted, X @ coef.T + intercept, rtol=1e-3, atol=1e-6)
-    return {"coef": coef, "intercept": intercept} if linear else {}
+    if training.shown is not None:  # else a linear encoder was read
+        X = training.scaling(training.shown.X[:8])
+        predicted = np.asarray(encoder.predict(X)).reshape(len(X), -1)
+        # an encoder may do other things with its coefficients
+        if not np.allclose(predicted, X @ coef.T + intercept, rtol=1e-3, atol=1e-6):
+            return {}
+    return {"coef": coef, "intercept": intercept}
 
 
 def _encoder_words(model):
     """Return the encoder of a model as JSON; None if it cannot be read from that."""
+    if model is None or not isinstance(model.cv, (int, np.integer)):
+        return None
     encoder = model.encoder
-    known = encoder is None or type(encoder) in _ENCODERS.values()
-    if not (known and isinstance(model.cv, (int, np.integer))):
+    if not (encoder is None or type(encoder) in _ENCODERS.values()):
         return None
     given = {} if encoder is None else encoder.get_params(deep=False)
     kind = None if encoder is None else type(encoder).__name__
@@ -185,12 +170,14 @@ def _encoder_words(model):
         return None
 
 
-def _training_data(model, given, location):
-    """Make the TrainingData of a model that was read."""
+def _read_training(model, given, location):
+    """Make the Training of a model that was read, as far as it was stored."""
+    scaling = FeatureScaling(*(given[name] for name in FeatureScaling._fields))
+    if "encoder" not in given:
+        return Training(scaling, location)
     kind, parameters = json.loads(str(given["encoder"]))
     encoder = None if kind is None else _ENCODERS[kind](**parameters)
     usable = given["usable"]
     samples = Samples(given["responses"], location, usable, usable, None, ())
     shown = Shown(given["features"], samples, given["codes"], given.get("groups"))
-    more = given.get("noise"), given["candidates"]
-    return TrainingData.of(model, encoder, shown, *more)
+    return Training.of(model, encoder, scaling, shown, given.get("noise"))

@@ -168,25 +168,6 @@ def train_encoder(encoder, X, Y, **folds):
     return fitted, E.astype(np.float32)
 
 
-class TrainedModel(NamedTuple):
-    """A fitted encoder of scaled features, and its out-of-fold residuals."""
-
-    encoder: Any  # fitted on the usable voxels
-    residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
-    scaling: FeatureScaling
-
-    @classmethod
-    def of(cls, encoder, scaling, X, Y, **folds) -> Self:
-        """Train on features as they are (n_samples, n_columns)."""
-        encoder = encoder_of_columns(encoder, scaling.kept)
-        fitted, residuals = train_encoder(encoder, scaling(X), Y, **folds)
-        return cls(fitted, residuals, scaling)
-
-    def predict(self, X):
-        """Predict the responses to stimuli, shape (n_stimuli, n_targets)."""
-        return self.encoder.predict(self.scaling(X)).reshape(len(X), -1)
-
-
 def voxel_penalties(fitted, usable):
     """Return the penalties of each voxel by name, (n_features,); NaN if not usable."""
     found = {

@@ -1,6 +1,5 @@
 """Training in folds of stimuli, and what training data choose by it."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +18,12 @@ from neuroextrap.encoding._stimuli import (
     paired_in_blocks,
 )
 from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
-from neuroextrap.encoding._training import TrainedModel, chosen_encoder, noise_rows
+from neuroextrap.encoding._training import (
+    chosen_encoder,
+    encoder_of_columns,
+    noise_rows,
+    train_encoder,
+)
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats import win_distribution
 
@@ -88,7 +92,9 @@ class Learned(NamedTuple):
     """What an EncodingIdentification has learned from responses, and these."""
 
     shown: Shown  # the responses about their means, and their stimuli
-    trained: TrainedModel
+    scaling: FeatureScaling
+    encoder: Any  # fitted on the usable voxels
+    residuals: np.ndarray  # of these out of fold, float32 (n_samples, n_usable)
     noise: np.ndarray  # residuals of all voxels, (n_observations, n_features)
     notes: tuple
 
@@ -101,9 +107,11 @@ class Learned(NamedTuple):
         )
         samples, given = shown.samples, given | {"groups": shown.groups}
         responses = samples.X[:, samples.usable]
-        trained = TrainedModel.of(encoder, scaling, X, responses, **given)
-        how = trained.residuals, samples.usable, samples.masker
-        return cls(shown, trained, noise_rows(model.noise_covariance, *how), notes)
+        encoder = encoder_of_columns(encoder, scaling.kept)
+        fitted, residuals = train_encoder(encoder, scaling(X), responses, **given)
+        how = residuals, samples.usable, samples.masker
+        noise = noise_rows(model.noise_covariance, *how)
+        return cls(shown, scaling, fitted, residuals, noise, notes)
 
 
 def train_folds(model, shown, paired, folds):
@@ -116,7 +124,8 @@ def train_folds(model, shown, paired, folds):
         learned, stimuli = _learn_others(model, shown, held_out)
         usable, location = learned.shown.samples.usable, learned.shown.samples.location
         predictions = np.zeros((len(held_out), len(usable)))
-        predictions[:, usable] = learned.trained.predict(shown.X[held_out])
+        predicted = learned.encoder.predict(learned.scaling(shown.X[held_out]))
+        predictions[:, usable] = predicted.reshape(len(held_out), -1)
         noise, n_stimuli = separate_repeats(learned.noise, stimuli)
         yield Part(tested, places, predictions, noise, n_stimuli, location), learned
 
@@ -241,41 +250,44 @@ def fold_exchange(model, shown, groups, folds):
     return FoldExchange(model, shown, stimulus[:, shown.codes], folds)
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """Training stimuli and responses, by which posteriors learn how certain to be."""
+class Training(NamedTuple):
+    """What is kept of the training data, and by which posteriors are calibrated."""
 
-    model: Any  # EncodingIdentification, not fitted
-    shown: Shown
+    scaling: FeatureScaling  # of the stimulus features
+    location: np.ndarray  # mean response of every voxel of shape (n_features,)
+    model: Any = None  # EncodingIdentification, not fitted; None if it was not saved
+    shown: Any = None  # Shown
     noise: np.ndarray | None = None  # (n_observations, n_features), if the user's own
-    candidates: Any = None  # features of the test, (K, n_columns)
+    names: Any = None  # of the stimuli, where ``fit`` was told
+    notes: tuple = ()
+    rule: str = ""  # of the margins
 
     @classmethod
-    def of(cls, model, encoder, shown, noise, candidates=None):
+    def of(cls, model, encoder, scaling, shown, noise, **about) -> Self:
         """Keep copies of the parameters of `model` that matter, with this encoder."""
         given = {name: getattr(model, name) for name in _OF_TRAINING}
         copy = clone(type(model)(encoder=encoder, **given))
-        return cls(copy, shown, noise, candidates)
+        return cls(scaling, shown.samples.location, copy, shown, noise, **about)
 
-    def margins(self, voxels, number, rule):
+    def margins(self, voxels, number, rule, candidates):
         """Identify averages of `number` training responses by some voxels, in folds.
 
-        Beside the true one, candidates are those of the test: their number and likeness
-        decide what a temperature has to be. Shape (n, K), the true one first.
+        Beside the true one, candidates (features) are those of the test: their number
+        and likeness decide what a temperature has to be. Shape (n, K), the true first.
         """
         if len(self.shown.X) < _FEWEST_STIMULI:
-            return np.empty((0, len(self.candidates)))
+            return np.empty((0, len(candidates)))
         samples = self.shown.samples
         part = samples._replace(
             X=samples.X[:, voxels], usable=samples.usable[voxels], masker=None
         )
         noise = None if self.noise is None else self.noise[:, voxels]
         model = with_parameters(self.model, noise_covariance=noise)
-        shown, more = self.shown._replace(samples=part), (number, self.candidates)
+        shown, more = self.shown._replace(samples=part), (number, candidates)
         experiment = _training_experiment(model, shown, _N_CALIBRATION_FOLDS, *more)
         margins = experiment.margins(rule)
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)
-        others = margins[:, margins.shape[1] - len(self.candidates) + 1 :]
+        others = margins[:, margins.shape[1] - len(candidates) + 1 :]
         return np.concatenate([true, others], axis=1)
 
 
@@ -286,7 +298,7 @@ def _best_regions(model, learned):
     regions = parameters.usable_regions(choice, samples.usable).regions
     explained = np.zeros(len(samples.usable))
     total = np.square(samples.X[:, samples.usable], dtype=np.float64).sum(axis=0)
-    left = np.square(learned.trained.residuals, dtype=np.float64).sum(axis=0)
+    left = np.square(learned.residuals, dtype=np.float64).sum(axis=0)
     explained[samples.usable] = np.maximum(0, 1 - left / total)
     sizes = np.diff(regions.indptr)
     score = (regions.astype(float) @ explained) / np.maximum(1, sizes)

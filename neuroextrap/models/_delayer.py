@@ -149,11 +149,7 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def check_delays(delays: Any) -> list[int]:
-    """Return delays as a list of int; ValueError unless they are whole and different.
-
-    >>> check_delays((1, 2.0))
-    [1, 2]
-    """
+    """Return delays as a list of int; ValueError unless whole and different."""
     values = np.atleast_1d(np.asarray(check_real(delays, "delays")))
     some = values.ndim == 1 and values.size and values.dtype.kind in "uif"
     if not some or (abs(values) >= 2**31).any() or (values != np.rint(values)).any():

@@ -128,10 +128,6 @@ def texture(energies):
     `energies` (n_images, n_orientations, n_rows, n_columns) of several frequencies are
     on one grid, pairs in the order of ``numpy.triu_indices``; zero where an amplitude
     is the same everywhere. (Portilla & Simoncelli 2000.)
-
-    >>> maps = np.array([[[[1.0, 4.0]], [[9.0, 1.0]], [[1.0, 1.0]]]])
-    >>> texture([maps]).tolist()
-    [[-1.0, 0.0, 0.0]]
     """
     maps = np.sqrt(np.concatenate(energies, axis=1))
     maps = maps.reshape(*maps.shape[:2], -1)

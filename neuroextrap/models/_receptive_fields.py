@@ -224,22 +224,13 @@ def gray_levels(images):
 
 
 def grid_centers(size, step):
-    """Spread centers evenly along one side of an image, about `step` pixels apart.
-
-    >>> grid_centers(8, 4.0)
-    array([1.5, 5.5])
-    """
+    """Spread centers evenly along one side of an image, about `step` pixels apart."""
     n_centers = max(1, round(size / step))
     return (np.arange(n_centers) + 0.5) * size / n_centers - 0.5
 
 
 def area_windows(size, n_cells):
-    """Weights (n_cells, size) that average `size` entries over equal cells.
-
-    >>> area_windows(3, 2)
-    array([[0.66666667, 0.33333333, 0.        ],
-           [0.        , 0.33333333, 0.66666667]])
-    """
+    """Weights (n_cells, size) that average `size` entries over equal cells."""
     borders = np.linspace(0, size, n_cells + 1)[:, np.newaxis]
     entry = np.arange(size)
     overlap = np.minimum(borders[1:], entry + 1) - np.maximum(borders[:-1], entry)
@@ -270,10 +261,6 @@ def mirrored_energies(images, rows, columns):
     `rows` (n_rows, height) and `columns` (n_columns, width) are complex; both results
     have shape (n_images, n_rows, n_columns). Conjugate columns mirror the orientation
     of a wave: the four real products serve both.
-
-    >>> images, wave = np.eye(2)[None], np.array([[1, 1j]])
-    >>> [energy.item() for energy in mirrored_energies(images, wave, wave)]
-    [0.0, 4.0]
     """
     n_images, height, width = images.shape
     shape = len(rows), len(columns)

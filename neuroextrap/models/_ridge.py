@@ -280,13 +280,14 @@ class RidgeEncoder(LinearEncoder):
         for target, y in enumerate(Y.T):
             start = self.band_weights_[target] / self.alpha_[target]
             found = search.improved(y, start, self.gradient_steps)
-            if not found.error < self.cv_error_[target].min():
+            scales, error, predictions, dual = found
+            if not error < self.cv_error_[target].min():
                 continue
-            self.alpha_[target] = 1 / found.scales.sum()
-            self.band_weights_[target] = found.scales / found.scales.sum()
-            self.cv_error_[target] = found.error
-            self.cv_predictions_[:, target] = found.predictions
-            coef = found.scales[products.band] * (products.X.T @ found.dual)
+            self.alpha_[target] = 1 / scales.sum()
+            self.band_weights_[target] = scales / scales.sum()
+            self.cv_error_[target] = error
+            self.cv_predictions_[:, target] = predictions
+            coef = scales[products.band] * (products.X.T @ dual)
             self.coef_[target] = coef
             self.intercept_[target] = y.mean() - coef @ products.x_mean
 

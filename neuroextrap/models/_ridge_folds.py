@@ -1,7 +1,7 @@
 """Ridge regressions of all folds and alphas, and the scales of bands of features."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, lapack
@@ -12,15 +12,6 @@ from neuroextrap.stats._validation import is_integer, random_generator
 
 _MOST = 8.0  # by which the logarithm of a band's scale may change
 _ENOUGH = 1e-3  # relative change of the error at which steps end
-
-
-class Improved(NamedTuple):
-    """What was found for one target."""
-
-    scales: np.ndarray  # weights divided by the penalty, (n_bands,)
-    error: float  # mean over folds of mean squared errors
-    predictions: np.ndarray  # out of fold, (n_samples,)
-    dual: np.ndarray  # weights of samples in the fit to all of them, (n_samples,)
 
 
 class BandGradient:
@@ -40,7 +31,11 @@ class BandGradient:
         ]
 
     def improved(self, y, scales, n_steps):
-        """Return Improved scales of a target `y`, from some (n_bands,) to start at."""
+        """Improve the scales (n_bands,) of a target `y`: weights over the penalty.
+
+        Also returned are the error, the out-of-fold predictions, and the weights of
+        samples in the fit to all of them, both (n_samples,).
+        """
         start = np.log(np.maximum(scales, scales.max() * np.exp(-_MOST)))
         given = np.asarray(y, dtype=float)
         limits = {"max_nfev": n_steps + 1, "ftol": _ENOUGH, "xtol": _ENOUGH}
@@ -53,7 +48,7 @@ class BandGradient:
         for _, test, n in self._folds:
             predictions[test] -= residuals[test] * np.sqrt(n)
         error = float(residuals @ residuals)
-        return Improved(np.exp(found.x), error, predictions, self._dual)
+        return np.exp(found.x), error, predictions, self._dual
 
     def residuals(self, logarithms, y):
         """Return residuals (n_samples,) whose squares add up to the error of a target.
@@ -123,10 +118,6 @@ def candidate_weights(band_weights, n_bands, random_state):
 
     `band_weights` is their number (the first are equal, the others drawn), or holds
     them.
-
-    >>> candidate_weights([[1, 3], [2, 2]], 2, 0)
-    array([[0.25, 0.75],
-           [0.5 , 0.5 ]])
     """
     if n_bands == 1:
         return np.ones((1, 1))
@@ -173,6 +164,12 @@ class RidgeFold(NamedTuple):
     eigenvalues: np.ndarray
     weights: np.ndarray
     scores: np.ndarray
+
+    @classmethod
+    def of(cls, train, test, dtype, *parts) -> Self:
+        """Make it of rows and of parts, in one precision."""
+        parts = (np.ascontiguousarray(part, dtype=dtype) for part in parts)
+        return cls(train, test, *parts)
 
     def components(self, Y):
         """Components of targets (n_samples, n), and their training means (n,)."""
@@ -239,8 +236,7 @@ class RidgeProducts(NamedTuple):
         else:
             samples, features = vectors.T.astype(dtype) @ X.T, vectors.astype(dtype)
         # coefficients of X are those of the weighted features times the same roots
-        fold = RidgeFold(rows, rows, values, samples, root * features)
-        return _in_precision(fold, dtype)
+        return RidgeFold.of(rows, rows, dtype, values, samples, root * features)
 
 
 def _kernel_fold(X, kernel, train, test):
@@ -251,8 +247,7 @@ def _kernel_fold(X, kernel, train, test):
     across = kernel[np.ix_(test, train)]
     across = across - across.mean(axis=1, keepdims=True) - means + means.mean()
     values, vectors = _eigen(inner - means - means[:, np.newaxis] + means.mean())
-    fold = RidgeFold(train, test, values, vectors.T, across @ vectors)
-    return _in_precision(fold, X.dtype)
+    return RidgeFold.of(train, test, X.dtype, values, vectors.T, across @ vectors)
 
 
 def _gram_fold(X, gram, train, test):
@@ -263,9 +258,8 @@ def _gram_fold(X, gram, train, test):
     values, vectors = _eigen(gram - rest.T @ rest - len(train) * np.outer(mean, mean))
     vectors, mean = vectors.astype(X.dtype), mean.astype(X.dtype)
     weights = vectors.T @ (X[train] - mean).T
-    return _in_precision(
-        RidgeFold(train, test, values, weights, (X[test] - mean) @ vectors), X.dtype
-    )
+    scores = (X[test] - mean) @ vectors
+    return RidgeFold.of(train, test, X.dtype, values, weights, scores)
 
 
 def _eigen(matrix):
@@ -274,9 +268,3 @@ def _eigen(matrix):
         matrix, driver="evd", check_finite=False, overwrite_a=False, lower=True
     )
     return np.maximum(values, 0), vectors
-
-
-def _in_precision(fold, dtype):
-    """Return a fold with its floating-point arrays in one precision."""
-    floats = (np.ascontiguousarray(part, dtype=dtype) for part in fold[2:])
-    return RidgeFold(*fold[:2], *floats)

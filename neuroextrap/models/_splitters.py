@@ -28,9 +28,6 @@ def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.nda
 
     Never in their order, in which every fold could be a level of a factor. Fewer than
     twice as many units as folds are left out one by one. Units of a fold are sorted.
-
-    >>> [[fold.size for fold in deal_folds(n_units, 3)] for n_units in (7, 5)]
-    [[3, 2, 2], [1, 1, 1, 1, 1]]
     """
     n_folds = n_units if n_units < 2 * n_folds else n_folds
     order = random_generator(random_state).permutation(n_units)
@@ -43,10 +40,6 @@ def encoder_splits(cv, X, groups=None, random_state=0):
     An int `cv` means that many folds of samples, or of whole `groups` (n_samples,),
     drawn by `deal_folds`. Other folds may train on groups that they test, or leave out
     whole levels of a feature of `X` (n_samples, n_features): warnings say so.
-
-    >>> splits = encoder_splits(2, np.zeros((4, 1)), groups=["a", "b", "b", "a"])
-    >>> sorted(test.tolist() for _, test in splits)
-    [[0, 3], [1, 2]]
     """
     from sklearn.model_selection import check_cv
 
@@ -87,10 +80,6 @@ def partition_order(splits, n_samples):
 
     ValueError if the test rows of `splits` are not a partition of all rows, or a fold
     trains on fewer than two rows.
-
-    >>> order, start = partition_order([([2, 3], [0, 1]), ([0, 1], [2, 3])], 4)
-    >>> order.tolist(), start.tolist()
-    ([0, 1, 2, 3], [0, 2, 4])
     """
     order = np.concatenate([np.asarray(test, dtype=int) for _, test in splits])
     if not np.array_equal(np.sort(order), np.arange(n_samples)):

@@ -18,7 +18,6 @@ from neuroextrap.encoding._margins import (
     ResponseRows,
     correlation_margins,
     mahalanobis_margins,
-    noise_covariance,
     response_covariance,
     separate_repeats,
 )

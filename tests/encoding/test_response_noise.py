@@ -11,7 +11,6 @@ from tests.encoding.seam import (
     COVARIANCES,
     deal_folds,
     mahalanobis_margins,
-    noise_covariance,
     paired_in_blocks,
     response_covariance,
     separate_repeats,
@@ -114,7 +113,7 @@ def test_without_repeats_residuals_stay_as_they_are():
         assert n_stimuli == 30
     for method in COVARIANCES:
         found = response_covariance(E, 30, 4, method)
-        np.testing.assert_array_equal(found, noise_covariance(E, method))
+        np.testing.assert_array_equal(found, COVARIANCES[method](E))
 
 
 @pytest.mark.parametrize("repeats", [1, 3, 5, 20])
@@ -136,7 +135,7 @@ def test_misfit_is_never_negative(method):
     """Noise alone: the covariance of an average of many is still positive definite."""
     rng = np.random.default_rng(3)
     rows, n_stimuli = separate_repeats(rng.normal(size=(60, 8)), np.arange(60) % 20)
-    noise = noise_covariance(rows[n_stimuli:], method)
+    noise = COVARIANCES[method](rows[n_stimuli:])
     for repeats in (1, 3, 4, 100):
         found = response_covariance(rows, n_stimuli, repeats, method)
         assert np.linalg.eigvalsh(found).min() > 0
@@ -156,7 +155,8 @@ def test_copies_of_a_response_are_no_repeats():
     rows, n_stimuli = separate_repeats(np.repeat(E, 2, axis=0), stimuli)
     for repeats in (1, 2, 8):
         found = response_covariance(rows, n_stimuli, repeats)
-        np.testing.assert_allclose(found, noise_covariance(E), rtol=0.01, atol=0.01)
+        expected = COVARIANCES["mahalanobis"](E)
+        np.testing.assert_allclose(found, expected, rtol=0.01, atol=0.01)
 
 
 def stimuli_towards_noise(residuals, noise):
@@ -193,7 +193,7 @@ def test_covariance_of_stimuli_is_shrunk_towards_that_of_noise(
     E = rng.normal(size=(n_conditions, n_voxels))[stimuli] @ A
     E += rng.normal(size=E.shape) @ B
     rows, _ = separate_repeats(E, stimuli)
-    noise = noise_covariance(rows[n_conditions:], method)
+    noise = COVARIANCES[method](rows[n_conditions:])
     of_stimuli = stimuli_towards_noise(rows[:n_conditions], noise)
     for repeats in (1, 4):
         found = response_covariance(rows, n_conditions, repeats, method)
@@ -215,8 +215,8 @@ def test_stimuli_are_told_apart_by_the_shape_of_noise_within_them():
         E = rng.normal(size=(40, 50))[shown] @ A + rng.normal(size=(160, 50)) @ B
         Y = (6 * F + misfit)[true] + rng.normal(size=(100, 50)) @ B
         rows, _ = separate_repeats(E, shown)
-        noise = noise_covariance(rows[40:])
-        diagonal = noise_covariance(rows[:40]) / 4 + 3 / 4 * noise
+        noise = COVARIANCES["mahalanobis"](rows[40:])
+        diagonal = COVARIANCES["mahalanobis"](rows[:40]) / 4 + 3 / 4 * noise
         found = [
             mahalanobis_margins(Y, 6 * F, covariance).argmax(axis=1) == true
             for covariance in (response_covariance(rows, 40, 1), diagonal, noise)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from neuroextrap.encoding import (
@@ -94,6 +95,25 @@ def test_what_was_not_saved_is_said(experiment, tmp_path):
     np.testing.assert_allclose(again.predict(e.test), ridge.predict(e.test), rtol=1e-6)
     with pytest.raises(ValueError, match="it predicts"):
         again.identify(e.test, e.Y_test)
+
+
+@pytest.mark.parametrize("encoder", [Ridge(), make_pipeline(Ridge())])
+def test_models_without_training_data_are_saved_again(experiment, tmp_path, encoder):
+    """Folds of a splitter, and other encoders, cannot be read from a folder."""
+    e = experiment
+    model = EncodingIdentification(encoder=encoder, regions=MEMBERS, cv=KFold(5))
+    model.fit(e.train, e.Y).identify(e.test, e.Y_test)
+    for name in ("one", "two", "three"):
+        model.to_directory(tmp_path / name)
+        again = EncodingIdentification.from_directory(tmp_path / name)
+        margins = model.region_margins(0)
+        np.testing.assert_array_equal(again.region_margins(0), margins)
+        with pytest.raises(ValueError, match="encoder was not saved"):
+            again.posterior(0)
+        if isinstance(encoder, Ridge):
+            expected = model.predict(e.test)
+            np.testing.assert_allclose(again.predict(e.test), expected, rtol=1e-6)
+        model = again
 
 
 def test_voxels_have_a_table(experiment, tmp_path):

@@ -57,6 +57,17 @@ def test_equals_refits(floor):
             column += 1
 
 
+@pytest.mark.parametrize("power", [-15, 15])
+def test_variances_of_any_size(power):
+    """The product of 300 variances is far beyond what a number holds."""
+    design, codes, (x,) = unequal_design(), labels(1), regions((300,))
+    x *= 10.0**power
+    kernel = GaussianNBMargins(priors="frequency")
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    expected = refit(x, codes[0], design, kernel.variance_floor)
+    np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
+
+
 def test_equal_priors():
     design, codes, (x,) = unequal_design(), labels(1), regions((6,))
     kernel = GaussianNBMargins()

@@ -28,15 +28,16 @@ from neuroextrap.models.elastic_net._estimator import (
     choose_solver,
     cross_validated_elastic_net,
 )
-from neuroextrap.models.elastic_net._folds import (
-    all_samples,
-    fold_grams,
-    predict_fold,
-    prepare_targets,
-)
 from neuroextrap.models.elastic_net._solver_kinds import (
     Columns,
     WorkingSetSolver,
     solve_columns,
 )
-from neuroextrap.models.elastic_net._solvers import Solver, grid_walk
+from neuroextrap.models.elastic_net._solvers import (
+    Solver,
+    all_samples,
+    fold_grams,
+    grid_walk,
+    predict_fold,
+    prepare_targets,
+)

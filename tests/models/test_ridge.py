@@ -314,11 +314,11 @@ def test_gradients_of_folds_with_gaps():
     splits = [(np.setdiff1d(tr, te[0] - 1), te) for tr, te in KFold(5).split(X)]
     search = BandGradient(X, codes, splits)
     point, y = np.log([0.5, 0.02, 0.1]), Y[:, 3]
-    found = search.improved(y, np.exp(point), 0)
+    predictions = search.improved(y, np.exp(point), 0)[2]
     scaled = X * np.exp(point / 2)[codes]
     for train, test in splits:
         expected = Ridge(1.0).fit(scaled[train], y[train]).predict(scaled[test])
-        np.testing.assert_allclose(found.predictions[test], expected, rtol=1e-7)
+        np.testing.assert_allclose(predictions[test], expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("n_features", [21, 150])

@@ -15,6 +15,7 @@ import numpy as np
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._paths import path_of
+from neuroextrap.stats._validation import batches
 
 _BLOCK_SIZE = 2**17  # margins, or weights, made together
 
@@ -124,6 +125,14 @@ def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors
 
 
+def empty_linear(
+    n_regions: int, labelings: Labelings, design: Design, dtype: Any
+) -> np.ndarray:
+    """Return room for margins (n_test, K, n_regions, B), laid out as they are made."""
+    shape = labelings.n_labelings, labelings.n_classes, len(design.test)
+    return np.empty((n_regions, *shape), dtype).transpose(3, 2, 0, 1)
+
+
 def add_linear(
     margins: np.ndarray,
     points: np.ndarray,
@@ -134,17 +143,20 @@ def add_linear(
     """Add to the margins (n_test, K, B) of a region what points (n_test, p) give."""
     blocks = design.keep("blocks", partial(_blocks, design))
     n_weights = len(design.folds) * labelings.n_classes * points.shape[1]
-    width = max(1, _BLOCK_SIZE // max(1, n_weights))
-    for start in range(0, labelings.n_labelings, width):
-        columns = np.arange(start, min(start + width, labelings.n_labelings))
-        some = labelings.keep(("some", start, width), partial(labelings.some, columns))
+    parts = batches(labelings.n_labelings, _BLOCK_SIZE // max(1, n_weights))
+    for part in parts:
+        some = labelings
+        if len(parts) > 1:
+            make = partial(labelings.some, np.arange(part.start, part.stop))
+            some = labelings.keep(("some", part.start, part.stop), make)
         weights, offsets = (a.astype(points.dtype, copy=False) for a in rules(some))
-        for number, labeling in enumerate(columns):
-            out = margins[:, :, labeling]
-            for fold, rows in blocks:
-                scores = points[rows] @ weights[fold, number].T
-                scores += offsets[fold, number]
-                out[rows] += scores
+        out = margins[:, :, part].transpose(2, 1, 0)
+        for fold, rows in blocks:
+            n_scores = (rows.stop - rows.start) * labelings.n_classes
+            for few in batches(len(out), _BLOCK_SIZE // max(1, n_scores)):
+                scores = weights[fold, few] @ points[rows].T
+                scores += offsets[fold, few, :, np.newaxis]
+                out[few, :, rows] += scores
 
 
 def _blocks(design: Design) -> list[tuple[int, slice]]:

@@ -16,6 +16,7 @@ from neuroextrap.margins.algebra._linear import (
     LinearRegion,
     LinearWhereFew,
     add_linear,
+    empty_linear,
     sorted_samples,
 )
 from neuroextrap.margins.algebra._operators import (
@@ -179,8 +180,9 @@ class LDAMargins(LinearWhereFew):
         design, n_regions, fits, kept = state
         counts = checked_counts(design, labelings)
         trained = _Trained(design, labelings, counts, self.rule)
-        K, B = labelings.n_classes, labelings.n_labelings
-        margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
+        margins = empty_linear(n_regions, labelings, design, fits.dtype)
+        if fits.operators:  # whose margins of one point lie together
+            margins = np.empty(margins.shape, fits.dtype)
         # the labelings of one design are all compiled or none, so that equal ones get
         # equal margins to the last bit; no region of few features is left here
         path = path_of("lda", np.inf, design, labelings.n_together, penalized=False)
@@ -193,7 +195,7 @@ class LDAMargins(LinearWhereFew):
             points = region.centered if in_features else region.projected
             rules = partial(linear_rules, region, design, self.rule)
             add_linear(margins[:, :, place], points, rules, labelings, design)
-        flat = margins.reshape(len(design.test), K, n_regions * B)
+        flat = margins.reshape(*margins.shape[:2], -1)
         if self.rule != "frequency" and are_unequal(counts):
             if "explained" not in kept:
                 kept["explained"] = fits.explained(n_regions, design)

@@ -13,6 +13,7 @@ from neuroextrap.margins.algebra._linear import (
     LinearWhereFew,
     add_linear,
     class_sums,
+    empty_linear,
 )
 from neuroextrap.margins.algebra._operators import (
     check_priors,
@@ -20,8 +21,12 @@ from neuroextrap.margins.algebra._operators import (
     checked_counts,
 )
 from neuroextrap.margins.classifiers._nearest_centroid import training_means
+from neuroextrap.stats._validation import batches
 
 _FEATURES = 256  # of a region, handled together
+_CONSTANT = (
+    "a feature does not vary within a class of training samples; use variance_floor > 0"
+)
 
 
 class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
@@ -71,7 +76,8 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
                 mean = next(means)
                 variance = next(mean_squares) - mean * mean
                 np.maximum(variance, floor, out=variance)
-                _check_variance(variance)
+                if not (variance > 0).all():
+                    raise ValueError(_CONSTANT)
                 variance *= np.where(varies, scale, 1.0)
                 _fill_log_density(single[:, test], mean, variance, margins[:, rows])
                 if gain.any():
@@ -88,49 +94,50 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         check_regions(xs, design)
         varying = [np.ptp(x, axis=0) > 0 for x in xs]
         pairs = zip(xs, varying, strict=True)
-        return design, [x if some.all() else x[:, some] for x, some in pairs]
+        return design, [self._parts(x[:, some], design) for x, some in pairs]
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, regions = state
-        counts = checked_counts(design, labelings)
-        K, B = labelings.n_classes, labelings.n_labelings
-        margins = np.empty((len(design.test), K, len(regions), B))
-        priors = self._log_priors(counts)[:, :, np.newaxis]
+        priors = self._log_priors(checked_counts(design, labelings))
+        margins = empty_linear(len(regions), labelings, design, float)
+        by_region = margins.transpose(2, 3, 1, 0)
         for rows, prior in zip(design.fold_slices, priors, strict=True):
-            margins[rows] = prior
-        for place, x in enumerate(regions):
-            for start in range(0, x.shape[1], _FEATURES):
-                part = x[:, start : start + _FEATURES]
-                features, floor = self._features(part, design)
-                both = np.concatenate([features, features * features], axis=1)
+            by_region[..., rows] = prior.T[..., np.newaxis]
+        for place, parts in enumerate(regions):
+            for both, floor in parts:
                 points = both[as_slice(design.test)]
                 rules = partial(self._rules, both, floor, design)
                 add_linear(margins[:, :, place], points, rules, labelings, design)
-        return margins.reshape(len(design.test), K, len(regions) * B)
+        return margins.reshape(*margins.shape[:2], -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        del n_regions  # one after the other
-        return super().workspace(2 * min(n_features, _FEATURES), 1, design)
+        of_part = super().workspace(2 * min(n_features, _FEATURES), 1, design)
+        return of_part + 16 * n_regions * design.n_samples * n_features
+
+    def _parts(self, x: np.ndarray, design: Design) -> list[tuple[Any, Any]]:
+        """Return features with their squares, and least variances, part by part."""
+        parts = []
+        for part in batches(x.shape[1], _FEATURES):
+            features, floor = self._features(x[:, part], design)
+            parts.append((np.concatenate([features, features**2], axis=1), floor))
+        return parts
 
     def _rules(
         self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the `Rules` of log densities, linear in features and squares."""
+        from neuroextrap.margins.compiled._class_sums import fill_densities
+
         counts = checked_counts(design, labelings)
-        scales, gains = self._leveling(counts)
         moments = class_sums(both, design, labelings)  # (F, B, K, 2 p)
-        moments /= counts.swapaxes(1, 2)[..., np.newaxis]
-        mean, variance = np.split(moments, 2, axis=3)
-        variance -= mean * mean
-        np.maximum(variance, floor, out=variance)
-        _check_variance(variance)
-        variance *= scales.swapaxes(1, 2)[..., np.newaxis]
-        level = np.log(variance).sum(axis=3)
-        precision = np.divide(1.0, variance, out=variance)
-        level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
-        mean *= precision
-        precision *= -0.5
-        return moments, len(floor) * gains.swapaxes(1, 2) - 0.5 * level
+        by_labeling = (counts, *self._leveling(counts))
+        counts, scales, gains = (a.transpose(2, 0, 1).copy() for a in by_labeling)
+        offsets = len(floor) * gains
+        sums = moments.swapaxes(0, 1).reshape(offsets.size, -1)
+        n, scale, level = (a.reshape(-1) for a in (counts, scales, offsets))
+        if not fill_densities(sums, n, scale, floor, level):
+            raise ValueError(_CONSTANT)
+        return moments, offsets.swapaxes(0, 1)
 
     def _check(self) -> None:
         """Raise unless the options are in range."""
@@ -171,15 +178,6 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         if self.priors == "equal":
             return np.full(counts.shape, np.log(1.0 / counts.shape[1]))
         return np.log(counts / counts.sum(axis=1, keepdims=True))
-
-
-def _check_variance(variance: np.ndarray) -> None:
-    """Raise unless every feature varies within every class."""
-    if not (variance > 0).all():
-        raise ValueError(
-            "a feature does not vary within a class of training samples; use "
-            "variance_floor > 0"
-        )
 
 
 def _counts(codes: Any, design: Design) -> np.ndarray:

@@ -16,6 +16,7 @@ from neuroextrap.margins.algebra._linear import (
     add_linear,
     centered,
     class_sums,
+    empty_linear,
 )
 from neuroextrap.margins.algebra._operators import (
     are_unequal,
@@ -73,7 +74,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         """Return inner products (S, n, n) in the design's order, or samples."""
         path = path_of(self.name, np.inf, design)
         if path == "linear":
-            return xs, {}, design, path, [_coordinates(x) for x in xs]
+            return xs, {}, design, path, [_coordinates(x, design) for x in xs]
         grams = rounded_grams(xs)
         if design.tests_each_once and (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
@@ -83,9 +84,10 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         xs, kept, design, path, regions = state
         shape = len(design.test), labelings.n_classes, len(xs) * labelings.n_labelings
         if path == "linear":
-            margins = np.zeros((*shape[:2], len(xs), labelings.n_labelings), np.float32)
-            for place, x in enumerate(regions):
-                points, rules = x[as_slice(design.test)], partial(_rules, x, design)
+            margins = empty_linear(len(xs), labelings, design, np.float32)
+            margins[:] = 0.0
+            for place, (x, points) in enumerate(regions):
+                rules = partial(_rules, x, design)
                 add_linear(margins[:, :, place], points, rules, labelings, design)
         else:
             margins = _from_products(regions, path, design, labelings)
@@ -107,12 +109,17 @@ def _spreads(xs: Sequence[np.ndarray], design: Design) -> np.ndarray:
     return spreads
 
 
-def _coordinates(x: np.ndarray) -> np.ndarray:
-    """Return samples (n, p) about their mean, in few dimensions where p is large."""
+def _coordinates(x: np.ndarray, design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Return samples (n, p) about their mean, in few dimensions where p is large.
+
+    And their test points in the precision of margins.
+    """
     if x.shape[1] <= _MOST_FEATURES * len(x):
-        return centered(x)
-    values, vectors = np.linalg.eigh(centered_gram(x))
-    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+        x = centered(x)
+    else:
+        values, vectors = np.linalg.eigh(centered_gram(x))
+        x = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return x, x[as_slice(design.test)].astype(np.float32)
 
 
 def _rules(

@@ -63,12 +63,6 @@ def polish(problems, weights, l1, l2):
     coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights`
     (n_targets, n_features) and penalties (n_targets,), returns the best round of each
     target by duality gap, or its start if none is better, and the gaps relative to y'y.
-
-    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    >>> problems = FeatureProblems(X, np.array([[2.0, 0.1, -2.1]]))
-    >>> start = np.array([[1.0, 0.0]])
-    >>> polish(problems, start, np.array([0.5]), np.array([0.0]))[0]
-    array([[1.8, 0. ]])
     """
     signs = np.sign(weights).astype(np.float64)
     best, best_gap = np.array(weights, dtype=np.float64), np.full(len(weights), np.inf)
@@ -118,9 +112,6 @@ def duality_gap(sums, dual_norm, norm, l1, l2):
     With q = X'y and g = X'(y - Xw), `sums` are w'q, w'g, |w|_1 and |w|^2, `dual_norm`
     is max |g - l2 w| and `norm` is y'y. (Zou & Hastie 2005, Lemma 1: the elastic net as
     a lasso on augmented data.)
-
-    >>> duality_gap((0.0, 0.0, 0.0, 0.0), 2.0, 2.0, 2.0, 0.0)
-    0.0
     """
     fitted, left, absolute, squares = sums
     # the residual, shrunk where necessary, is a feasible point of the dual problem

@@ -6,16 +6,21 @@ import logging
 import time
 import warnings
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple, Self
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.models._ridge import LinearEncoder, RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.models.elastic_net._folds import all_samples, fold_grams
 from neuroextrap.models.elastic_net._solver_kinds import BatchSolver, WorkingSetSolver
-from neuroextrap.models.elastic_net._solvers import refit_block, search_block
+from neuroextrap.models.elastic_net._solvers import (
+    all_samples,
+    fold_grams,
+    refit_block,
+    search_block,
+)
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import (
@@ -46,25 +51,30 @@ def choose_solver(options, n_features):
     return "numba-batch" if n_features <= limit else "numba-working-sets"
 
 
-class ElasticNetFit(NamedTuple):
+class ElasticNetFit(SimpleNamespace):
     """What `cross_validated_elastic_net` finds: attributes of `ElasticNetEncoder`."""
 
-    coef: np.ndarray
-    intercept: np.ndarray
-    alpha: np.ndarray
-    l1_ratio: np.ndarray
-    cv_error: np.ndarray
-    alphas: np.ndarray
-    cv_predictions: np.ndarray
-    dual_gap: np.ndarray
-    n_stalled: np.ndarray
-
-    def of_targets(self, block):
-        """View the part of a slice of targets, without copies."""
-        views = {name: values[block] for name, values in self._asdict().items()}
-        return ElasticNetFit(
-            **views | {"cv_predictions": self.cv_predictions[:, block]}
+    @classmethod
+    def empty(cls, X, n_targets, options) -> Self:
+        """Make room, in the precision of the features; errors are NaN at first."""
+        grid = (n_targets, np.size(options.l1_ratios), options.n_alphas)
+        return cls(
+            coef=np.empty((n_targets, X.shape[1]), dtype=X.dtype),
+            intercept=np.empty(n_targets),
+            alpha=np.empty(n_targets),
+            l1_ratio=np.empty(n_targets),
+            cv_error=np.full(grid, np.nan),
+            alphas=np.empty(grid),
+            cv_predictions=np.empty((len(X), n_targets), dtype=X.dtype),
+            dual_gap=np.empty(n_targets),
+            n_stalled=np.zeros(n_targets, dtype=int),
         )
+
+    def of_targets(self, block) -> Self:
+        """View the part of a slice of targets, without copies."""
+        views = {name: values[block] for name, values in vars(self).items()}
+        views["cv_predictions"] = self.cv_predictions[:, block]
+        return type(self)(**views)
 
 
 def cross_validated_elastic_net(X, Y, splits, options):
@@ -83,7 +93,7 @@ def cross_validated_elastic_net(X, Y, splits, options):
     Xc = (X - x_mean).astype(np.float64 if solver_class.needs_float64 else X.dtype)
     folds = fold_grams(Xc, splits, solver_class.rounds_grams)
     del Xc  # the folds have a copy in their order
-    fit = _empty_fit(X, Y.shape[1], options)
+    fit = ElasticNetFit.empty(X, Y.shape[1], options)
     size = solver_class.block_size(X.shape[1], len(splits))
     blocks = batches(len(y_mean), size)
 
@@ -146,22 +156,6 @@ def _run(jobs, what, blocks, n_jobs):
             message = "elastic net, %s: %d of %d targets, %.0f s spent, about %.0f left"
             _LOGGER.info(message, what, block.stop, n_targets, spent, left)
     return results
-
-
-def _empty_fit(X, n_targets, options):
-    """Make room for the result, in the features' precision; errors are NaN at first."""
-    grid = (n_targets, np.size(options.l1_ratios), options.n_alphas)
-    return ElasticNetFit(
-        coef=np.empty((n_targets, X.shape[1]), dtype=X.dtype),
-        intercept=np.empty(n_targets),
-        alpha=np.empty(n_targets),
-        l1_ratio=np.empty(n_targets),
-        cv_error=np.full(grid, np.nan),
-        alphas=np.empty(grid),
-        cv_predictions=np.empty((len(X), n_targets), dtype=X.dtype),
-        dual_gap=np.empty(n_targets),
-        n_stalled=np.zeros(n_targets, dtype=int),
-    )
 
 
 def _column_means(values, what):
@@ -310,7 +304,7 @@ class ElasticNetEncoder(LinearEncoder):
         X, Y = self._given(X, y)
         splits = encoder_splits(self.cv, X, groups, self.random_state)
         fit = cross_validated_elastic_net(X, Y, splits, self)
-        for name, values in fit._asdict().items():
+        for name, values in vars(fit).items():
             setattr(self, f"{name}_", values)
         self.solver_ = choose_solver(self, X.shape[1])
         return self

@@ -17,8 +17,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     objective,
     subtract,
 )
-from neuroextrap.models.elastic_net._folds import predict_fold
-from neuroextrap.models.elastic_net._solvers import Solver
+from neuroextrap.models.elastic_net._solvers import Solver, predict_fold
 from neuroextrap.models.elastic_net._working_sets import Problem, State, solve_folds
 
 # share of the last step along the path that the next start repeats
