@@ -30,10 +30,12 @@ from neuroextrap.stats._extrapolation._method import log_spaced_set_sizes
 
 
 class NoiseWhitener:
-    """Whiten a region's samples by the covariance of centered noise residuals."""
+    """Whiten a region's samples by the covariance of residuals (an array, or images)."""
 
-    def __init__(self, residuals):
-        self.residuals = residuals
+    def __init__(self, noise_covariance, masker, n_features):
+        usable = np.ones(n_features, dtype=bool)
+        residuals = read_residuals(noise_covariance, masker, usable)
+        self.residuals = residuals - residuals.mean(axis=0)
 
     def __repr__(self):
         """Name what whitens; part of a checkpoint's identity."""
@@ -51,15 +53,6 @@ class NoiseWhitener:
         covariance, _ = schaefer_strimmer_covariance(self.residuals[:, features])
         lower = np.linalg.cholesky(covariance)
         return scipy.linalg.solve_triangular(lower, x.T.astype(float), lower=True).T
-
-
-def make_whitener(noise_covariance, masker, n_features):
-    """Return the whitener by residuals (an array, or images); None for none."""
-    if noise_covariance is None:
-        return None
-    everything = np.ones(n_features, dtype=bool)
-    residuals = read_residuals(noise_covariance, masker, everything)
-    return NoiseWhitener(residuals - residuals.mean(axis=0))
 
 
 _MEASURED_SIZES = 8  # unless others are given, that of all classes included
@@ -167,7 +160,9 @@ def planned_run(
     sampled = samples.masker, samples.X.shape[1]
     choice = parameters.choose_regions(samples.masker if placed else None, sampled[1])
     regions = parameters.usable_regions(choice, samples.usable)
-    plan = replace(plan, whitener=make_whitener(parameters.noise_covariance, *sampled))
+    if parameters.noise_covariance is not None:
+        whitener = NoiseWhitener(parameters.noise_covariance, *sampled)
+        plan = replace(plan, whitener=whitener)
     forward = replace(plan, forward=tests.forward)
     reason = why_untrainable(samples.X, regions.regions, forward)
     tests = tests if reason is None else tests.without_forward(reason)
