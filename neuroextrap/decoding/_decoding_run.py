@@ -30,7 +30,7 @@ from neuroextrap.stats._extrapolation._method import log_spaced_set_sizes
 
 
 class NoiseWhitener:
-    """Whiten a region's samples by the covariance of residuals (an array, or images)."""
+    """Whiten a region's samples by the covariance of residuals (array or images)."""
 
     def __init__(self, noise_covariance, masker, n_features):
         usable = np.ones(n_features, dtype=bool)
