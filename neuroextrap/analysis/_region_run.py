@@ -35,7 +35,7 @@ from neuroextrap.margins._wins import InformationStatistic
 from neuroextrap.margins.running._checkpoint import array_hash, identity_hash
 from neuroextrap.margins.running._execution import Progress, clock
 from neuroextrap.margins.running._null import null_file
-from neuroextrap.regions._membership import UsableRegions, usable_regions
+from neuroextrap.regions._regions import UsableRegions, usable_regions
 from neuroextrap.stats import resolution_information
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._validation import (

@@ -49,20 +49,19 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
         "tables": [link for link in links if link[1].endswith("regions_stat.tsv")],
         "maps": [link for link in links if link[1].endswith(_MAPS)],
         "stale": _analyzed_since(out, present - {*coming}),
-        "left_out": left_out or {},
-        "mixed": list(mixed),
     }
     rows, span = _rows(out)
     score = "correlation" if any(row["correlation"] for row in rows) else "accuracy"
     shown = {n: head for n, head in _HEADS.items() if any(row[n] for row in rows)}
-    reasons = [(row["name"], row["reason"]) for row in rows if row["reason"]]
+    reasons = [f"{row['name']}: {row['reason']}" for row in rows if row["reason"]]
+    left_out = [f"{name}: {why}" for name, why in (left_out or {}).items()]
     about_rows = {"rows": rows, "heads": shown, "span": span, "score": score}
     tables = {
         "Group": render("cohort_group", **about),
         "Participants": render("cohort", **about_rows),
-        "What failed or was left out": render("pairs_list", items=reasons),
-        "Left out of the group": render("pairs_list", items=about["left_out"].items()),
-        "Differences": render("cohort_differences", mixed=about["mixed"]),
+        "What failed or was left out": render("list", items=reasons),
+        "Left out of the group": render("list", items=left_out),
+        "Differences": render("cohort_differences", mixed=list(mixed)),
     }
     sections = [(head, str(text).strip()) for head, text in tables.items()]
     what = "Films and stories" if score == "correlation" else "Identification"

@@ -24,7 +24,7 @@ from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._wins import accuracy_set_size
-from neuroextrap.regions._membership import rows_to_regions
+from neuroextrap.regions._regions import rows_to_regions
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (

@@ -22,7 +22,7 @@ from neuroextrap.design._further_tests import cross_samples
 from neuroextrap.maps._identification import accuracy_statistics, permutation_statistics
 from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
-from neuroextrap.regions._membership import usable_regions
+from neuroextrap.regions._regions import usable_regions
 from neuroextrap.stats._arrangements import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by

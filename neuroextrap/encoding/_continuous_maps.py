@@ -26,7 +26,7 @@ from neuroextrap.maps._named_records import (
     series_record,
 )
 from neuroextrap.maps._records import described_parameters
-from neuroextrap.regions._membership import usable_regions
+from neuroextrap.regions._regions import usable_regions
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._region_page import continuous_page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-import neuroextrap
 from neuroextrap.learning_curves._comparison import (
     compare_learning_curves,
     known_limit,
@@ -14,7 +13,6 @@ from neuroextrap.learning_curves._comparison import (
 from neuroextrap.plotting._learning_curves import check_curves
 from neuroextrap.reporting._page import (
     Report,
-    answer,
     format_percent,
     frame_table,
     make_page,
@@ -89,13 +87,18 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
         ("All training sizes", _sizes(curves)),
         ("What is taken for what", _confusions(curves)),
     ]
-    found = answer(words_found(curves), picture)
-    limits = sentences("learning_curves_limits")
-    return make_page(title, sections_of(found, shown, limits, (), _methods(curves)))
+    sections = sections_of("learning_curves", _known(curves), picture, shown)
+    return make_page(title, sections)
 
 
 def words_found(curves):
     """Return what is said of curves: how much is known, and what would help."""
+    return sentences("learning_curves_found", **_known(curves))
+
+
+def _known(curves):
+    """Return what the words about curves read."""
+    first = next(iter(curves.values()))
     best = max(curves, key=lambda name: curves[name].information[-1].mean())
     said = {
         name: {
@@ -109,8 +112,15 @@ def words_found(curves):
         }
         for name, curve in curves.items()
     }
-    found = {"best": best, "curves": said, "crossings": _crossings(curves)}
-    return sentences("learning_curves_found", **found)
+    return {
+        "best": best,
+        "curves": said,
+        "crossings": _crossings(curves),
+        "sizes": first.train_sizes,
+        "n_groups": first.n_groups,
+        "n_splits": first.information.shape[1],
+        "several": len(curves) > 1,
+    }
 
 
 def _crossings(curves):
@@ -178,16 +188,3 @@ def _confusions(curves):
         )
         figures.append(embed_figure(ax.figure, caption, f"confusion_{number}.svg"))
     return Markup("\n").join(figures)
-
-
-def _methods(curves):
-    """Return sentences to cite."""
-    first = next(iter(curves.values()))
-    return sentences(
-        "learning_curves_methods",
-        version=neuroextrap.__version__,
-        sizes=first.train_sizes,
-        n_groups=first.n_groups,
-        n_splits=first.information.shape[1],
-        several=len(curves) > 1,
-    )

@@ -183,10 +183,9 @@ class SourceFile:
 
     def described(self):
         """Return name and hash; one that was changed since has no hash, and says so."""
-        if SourceFile.of(self.path).stamp != self.stamp:
-            about = describe_file(self.path, hashed=False)
-            return {**about, "changed_since_it_was_read": True}
-        return describe_file(self.path)
+        changed = _file_stamp(self.path) != self.stamp
+        about = describe_file(self.path, hashed=not changed)
+        return about | {"changed_since_it_was_read": True} if changed else about
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class ResultFiles:
             extension = "surf.gii" if stem == "mesh" else "shape.gii"
         label = _own_label(stem)
         if "desc" in self.bids:  # after the label that was given
-            label = _capital(label)
+            label = label[0].upper() + label[1:]
         return f"{self._begin(**hemi)}{label}_stat.{extension}"
 
     def path(self, plain):
@@ -178,11 +178,6 @@ def _own_label(stem):
     return label
 
 
-def _capital(label):
-    """Return a label as it stands after another one."""
-    return label[0].upper() + label[1:]
-
-
 def _entities_before(name, index):
     """Return the entities of a file if its own label is that of the index."""
     stem, _, extension = index.partition(".")
@@ -193,7 +188,7 @@ def _entities_before(name, index):
     index_label, label = _own_label(stem), match.group(2)
     if label == index_label:
         return bids
-    before = label.removesuffix(_capital(index_label))
+    before = label.removesuffix(index_label[0].upper() + index_label[1:])
     return {**bids, "desc": before} if before not in ("", label) else None
 
 
@@ -208,13 +203,14 @@ def _check_writable(folder):
         raise ValueError(
             f"output folder {folder} is a file; choose another name or remove it"
         )
-    _check_permission(folder)
     try:
         tried_again(_probe, folder)
     except OSError as error:
+        place = next(p for p in (folder, *folder.absolute().parents) if p.exists())
         raise ValueError(
-            f"output folder {folder} cannot be written ({error.strerror or error})"
-            "; choose another, or make room"
+            f"output folder {folder} cannot be written ({place}: "
+            f"{error.strerror or error}); choose another, change its permissions, or "
+            "make room"
         ) from error
 
 
@@ -231,21 +227,3 @@ def _probe(folder):
         for path in missing:
             with suppress(OSError):
                 path.rmdir()
-
-
-def _check_permission(folder):
-    """Check the permissions of the folder, or of the one that it would be made in."""
-    place = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
-        return
-    if not place.exists():  # another process removed the empty folder
-        return _check_permission(folder)
-    if place == folder:
-        raise ValueError(
-            f"output folder {folder} is not writable; choose another or change its "
-            "permissions"
-        )
-    raise ValueError(
-        f"output folder {folder} cannot be created, {place} is not a writable "
-        "folder; choose another"
-    )

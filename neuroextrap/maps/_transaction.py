@@ -76,8 +76,9 @@ def _commit(staging, moves, remove=()):
 
     Files at the paths in `remove` are deleted before that.
     """
-    for name in moves:
-        _sync(staging / name)
+    staged = [staging / name for name in moves]
+    for path in (*staged, *{path.parent for path in staged}):
+        _sync(path)
     text = json.dumps({"move": dict(moves), "remove": sorted(remove)}, indent=1)
     partial = staging / f"{_LIST}.partial"
     partial.write_text(text, encoding="utf-8")
@@ -240,11 +241,9 @@ def replaced_results(parts, *, overwrite=False, sources=(), elsewhere=None, stal
     staging, lock = None, None
     try:
         staging, lock = tried_again(_begin, first, sources, made)
-        folders = [staging]
-        if len(parts) > 1:
-            folders = [staging / str(number) for number in range(len(parts))]
-            for folder in folders:
-                folder.mkdir()
+        folders = [staging / str(number) for number in range(len(parts))]
+        for folder in folders:
+            folder.mkdir()
         yield folders
         staged = [(folder, *part) for folder, part in zip(folders, parts, strict=True)]
         _take_places(staging, staged, elsewhere or {}, stale, overwrite=overwrite)

@@ -11,7 +11,6 @@ from neuroextrap.plotting._axes import (
     COLORS,
     LINES,
     add_legend,
-    check_color,
     draws_on_axes,
     log_set_sizes,
     resolve_axes,
@@ -76,7 +75,6 @@ def plot_accuracy_curve(  # noqa: PLR0913
     check_flags(chance=chance)
     needed = {"set_sizes": set_sizes, "accuracy": accuracy}
     sizes, accuracy, lower_bound = same_length(needed, lower_bound=lower_bound)
-    check_color(color)
     ax = resolve_axes(ax)
     label = "observed" if label is None else str(label)
     ax.plot(sizes, accuracy, "o-", color=color, ms=3, label=label)

@@ -19,9 +19,6 @@ LINES = {
 _LOOKS = {":": "dotted", "--": "dashed", "0.5": "gray", "^": "triangle"}
 _LOOKS |= {COLORS[0]: "blue", COLORS[1]: "orange"}
 
-Z95 = 1.959963984540054
-"""Standard errors on either side of a 95% interval."""
-
 _RETURNED = """
 Returns
 -------
@@ -72,14 +69,6 @@ def draws_on_axes(function: Thing) -> Thing:
 def line_words(name):
     """Return in words how a line of ``LINES`` looks: ``"dotted gray"``."""
     return " ".join(_LOOKS[look] for look in LINES[name].values() if look in _LOOKS)
-
-
-def check_color(color):
-    """Raise ValueError unless matplotlib knows a color."""
-    from matplotlib.colors import is_color_like
-
-    if not is_color_like(color):
-        raise ValueError(f"color={brief(color)} is no color of matplotlib; name one")
 
 
 def same_length(needed, **others):

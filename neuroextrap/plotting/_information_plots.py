@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from neuroextrap.plotting._axes import (
     COLORS,
     LINES,
-    Z95,
     add_legend,
     draws_on_axes,
     log_set_sizes,
@@ -132,7 +132,7 @@ def plot_information_vs_size(
         truth=truth,
     )
     ax = resolve_axes(ax)
-    bars = None if standard_error is None else Z95 * standard_error
+    bars = None if standard_error is None else ndtri(0.975) * standard_error
     ax.errorbar(sizes, information, bars, fmt="o-", ms=3, color=COLORS[0], label=label)
     if lower_bound is not None:
         ax.plot(sizes, lower_bound, "--", color=COLORS[0], label="information bound")

@@ -130,7 +130,7 @@ def clusters_of(view, chosen):
     Neighbors are regions whose centers are, on every n-th voxel by a step of that grid.
     None for regions without centers.
     """
-    choice, places = view.choice, view.choice.places(view.masker)
+    choice, places = view.choice, view.places
     if places is None:
         return None
     place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
@@ -174,13 +174,12 @@ def _sets(view, known, clusters, areas):
         if name and chosen.any():
             yield name, chosen
     if clusters is not None:
-        places = view.choice.places(view.masker)
         sizes = np.bincount(clusters[clusters >= 0])
         by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
         counting = (inside for inside in by_size if view.bounds.count(inside))
         for inside in islice(counting, _MOST_CLUSTERS):
             peak = np.argmax(np.where(inside, view.bounds.scores, -np.inf))
-            yield f"{_CLUSTER} {mm_words(places[peak])}", inside
+            yield f"{_CLUSTER} {mm_words(view.places[peak])}", inside
 
 
 def discoveries_section(view, areas=None):

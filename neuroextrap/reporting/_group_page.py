@@ -10,8 +10,7 @@ from neuroextrap.plotting._axes import COLORS, new_axes
 from neuroextrap.reporting._finding import discoveries_section
 from neuroextrap.reporting._group_results import (
     P_VALUES,
-    found_in_group,
-    group_methods,
+    joined_view,
     of_clusters,
     read_group,
 )
@@ -61,55 +60,49 @@ def make_group_page(
     results = read_group(analyses, None if labels_img is None else (labels_img, names))
     first, *others = results
     title = page_title(title, f"Group of {len(first.about.subjects)} subjects")
-    view, drawn = first.view, first.names[first.shown]
+    view, drawn = joined_view(results), first.shown
     peak = int(first.clusters["feature"].iloc[0])
     background = choose_background(view.masker, bg_img)
-    pictures = Pictures(view, first.places[peak], background)
-    further = {_HEADINGS[each.about.test]: found_in_group(each) for each in others}
+    pictures = Pictures(view, view.places[peak], background)
+    further = [
+        (_HEADINGS[each.about.test], answer(sentences("group_found", **each.known)))
+        for each in others
+    ]
     many = f"How many {view.words[1]}"
     shown = [
-        *((heading, answer(words)) for heading, words in further.items()),
+        *further,
         ("Clusters", _clusters_section(first)),
         *((many, discoveries_section(each.view, each.labels)) for each in results),
         ("Subjects at the peaks", _subjects_figure(first)),
-        ("Explore the maps", _viewer(first, background)),
+        ("Explore the maps", _viewer(view, first, background)),
         ("Maps", pictures.section([n for n in view.overview() if n != drawn])),
     ]
     nulls = [figure for each in results for figure in _null_figures(each)]
-    who = _who(first, peak, left_out or {}, links or {})
-    sections = sections_of(
-        answer(found_in_group(first), pictures.figure(drawn)),
-        shown,
-        sentences("group_limits", results=results),
-        [
-            ("Null distributions", Markup("\n").join(nulls)),
-            ("Who was analyzed", who),
-        ],
-        group_methods(results),
-        [("Options", _options(results))],
-    )
-    return make_page(title, sections)
+    details = [
+        ("Null distributions", Markup("\n").join(nulls)),
+        ("Who was analyzed", _who(first, peak, left_out or {}, links or {})),
+    ]
+    about = first.known | {"results": results}
+    how = {"details": details, "requested": [("Options", _options(results))]}
+    picture = pictures.figure(drawn)
+    return make_page(title, sections_of("group", about, picture, shown, **how))
 
 
-def _viewer(result, background):
-    """Return a viewer whose click shows the value of every subject, as HTML."""
-    view, labels = result.view, result.labels
+def _viewer(view, result, background):
+    """Return a viewer of all maps, whose click shows the value of every subject."""
+    values, labels = result.about.values, result.labels
     kept = _kept_features(result, result.clusters["feature"].to_numpy())
     names = None if labels is None else [labels[each] or "no region" for each in kept]
-    first, shown = (
-        result.names[result.shown],
-        {
-            "set_sizes": [],
-            "subjects": {
-                "names": list(result.about.subjects),
-                "label": result.value_words,
-                "values": rounded(result.about.values[:, kept].T),
-                "baseline": result.baseline[0],
-                "baseline_label": result.baseline[1],
-            },
-        },
-    )
-    return draw_viewer(view, first, kept, shown, background, names=names)
+    baseline, baseline_label = result.baseline
+    subjects = {
+        "names": list(result.about.subjects),
+        "label": result.value_words,
+        "values": rounded(values[:, kept].T),
+        "baseline": baseline,
+        "baseline_label": baseline_label,
+    }
+    shown = {"set_sizes": [], "subjects": subjects}
+    return draw_viewer(view, result.shown, kept, shown, background, names=names)
 
 
 def _kept_features(result, peaks):
@@ -170,18 +163,18 @@ _COLUMNS = {
 
 def _clusters_section(result):
     """Show the table of clusters, or of trends; places move the viewer."""
-    clusters, finding = result.clusters, result.view.finding
+    clusters, view = result.clusters, result.view
     columns = dict(_COLUMNS)
-    for name in clusters.columns.intersection(list(result.names), sort=False):
-        label = result.record(name).label.removesuffix(" (all regions at once)")
+    for name in clusters.columns.intersection(list(view.scores), sort=False):
+        label = view.record(name).label.removesuffix(" (all regions at once)")
         write = "{:.2f}".format if name in _T_LIKE else format_of(name)
         columns[name] = sentence_case(label), write
     return tables_of_peaks(
         clusters,
-        np.full(len(clusters), finding.n_surviving > 0),
+        np.full(len(clusters), view.finding.n_surviving > 0),
         columns | P_VALUES,
         captions=(
-            f"Clusters of what survives ({finding.words})",
+            f"Clusters of what survives ({view.finding.words})",
             "The strongest places; none survives correction",
         ),
         hint=Markup(" ").join(sentences("group_clusters", result=result)),
@@ -234,17 +227,17 @@ def _draw_subjects(ax, about, column, peak):
 
 def _null_figures(result):
     """Yield figures of the largest statistic of every permutation, and the observed."""
-    maxima = result.about.null_maxima
+    maxima, view = result.about.null_maxima, result.view
     for name in sorted(maxima, key=of_clusters):  # the statistic itself comes first
-        shown = name if name in result.scores else "mean"
+        shown = name if name in view.scores else "mean"
         finite = maxima[name][np.isfinite(maxima[name])]
-        if shown not in result.scores or not len(finite):
+        if shown not in view.scores or not len(finite):
             continue
-        label = result.record(shown).label
-        where = "" if "cluster" in name else f" over {result.view.words[1]}"
+        label = view.record(shown).label
+        where = "" if "cluster" in name else f" over {view.words[1]}"
         yield null_figure(
             finite,
-            float(np.nanmax(result.view.strength(result.names[shown]))),
+            float(np.nanmax(view.strength(shown))),
             f"largest {label}{where}",
             f"Largest {label} in each of {len(maxima[name]):,} rearrangements of the "
             "subjects' maps; the family-wise p-values refer to it.",

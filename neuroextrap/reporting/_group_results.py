@@ -7,24 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.images._loading import (
-    feature_coordinates,
-    feature_values,
-    neighbor_pairs,
-)
+from neuroextrap.images._loading import feature_values
 from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.regions._coordinates import peak_features
+from neuroextrap.regions._regions import peak_features
 from neuroextrap.reporting._finding import (
     area_names,
+    clusters_of,
     decide,
     mm_words,
     words_of_features,
 )
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
-from neuroextrap.reporting._page import format_p_value, sentences
-from neuroextrap.stats._rearrangement_test import find_clusters
+from neuroextrap.reporting._page import format_p_value
 
 _SHOWN = {
     "permutation": "mean",
@@ -54,42 +49,34 @@ _NUMBERS = (
 
 @dataclass(frozen=True)
 class GroupResult:
-    """One analysis over subjects, on a masker that several analyses share.
+    """One analysis over subjects: its PageMaps, and what is known beside them.
 
-    `scores` holds its maps' values (n_features,), `shown` names the one that says how
-    strong features are. `view` has the maps of all analyses and the finding of this
-    one, whose maps are called `names` there. `places` (n_features, 3) are in mm.
+    `shown` is the map that says how strong features are, `labels` are their names in an
+    atlas. The records of maps have the names under which several analyses share a page.
     """
 
     about: Any
-    scores: dict
     shown: str
     view: PageMaps
-    names: dict
-    places: np.ndarray
     labels: np.ndarray | None
 
     @property
     def strength(self):
         """Numbers (n_features,) that are larger where there is more."""
-        return self.view.strength(self.names[self.shown])
+        return self.view.strength(self.shown)
 
     @property
     def has_clusters(self):
         """Whether p-values of clusters, or enhanced by them, are among the maps."""
-        return any(map(of_clusters, self.names))
+        return any(map(of_clusters, self.view.scores))
 
     def best(self, name):
         """Return the feature where one of its maps is largest."""
-        return int(np.nanargmax(self.scores[name]))
-
-    def record(self, name):
-        """Return what is known of one of its maps."""
-        return self.view.records[self.names[name]]
+        return int(np.nanargmax(self.view.scores[name]))
 
     def place_words(self, feature):
         """Name the place of a feature: mm, and the atlas region if there is one."""
-        words = mm_words(self.places[feature])
+        words = mm_words(self.view.places[feature])
         name = "" if self.labels is None else self.labels[feature]
         return f"{words}, {name}" if name else words
 
@@ -110,10 +97,25 @@ class GroupResult:
             return float(options["baseline"]), "baseline"
         return None, "baseline"
 
+    @property
+    def known(self):
+        """What the answer reads: where there are effects, and how strong they are."""
+        about, view, strength = self.about, self.view, self.strength
+        if view.finding.n_surviving:
+            strength = np.where(view.finding.survives, strength, np.nan)
+        best = int(np.nanargmax(strength))
+        return {
+            "result": self,
+            "contrast": _contrast_words(about.options.get("contrast")),
+            "best": best,
+            "agreement": _agreement(about, best),
+            "doubt": doubts_about(about.findings, view.scores),
+        }
+
     @cached_property
     def clusters(self):
         """Table of the clusters of what survives, of one sign each, else of trends."""
-        places, sizes = self.places, {}
+        (scores, places), sizes = (self.view.scores, self.view.places), {}
         if self.view.finding.n_surviving:
             peaks, sizes = self._surviving_peaks()
         else:
@@ -123,16 +125,15 @@ class GroupResult:
         if self.labels is not None:
             columns["region"] = [self.labels[peak] or "-" for peak in peaks]
         names = dict.fromkeys((self.shown, *_NUMBERS, *P_VALUES))
-        numbers = {n: self.scores[n][peaks] for n in names if n in self.scores}
+        numbers = {name: scores[name][peaks] for name in names if name in scores}
         return pd.DataFrame(columns | sizes | numbers)
 
     def _surviving_peaks(self):
         """Return the peaks of clusters, strongest first, and columns with sizes."""
-        view, strength = self.view, self.strength
-        sign = np.sign(self.scores[self.shown]) if view.two_sided else 1
-        pairs, clusters = neighbor_pairs(view.masker), {}
-        for inside in (view.finding.survives & (sign == side) for side in (1, -1)):
-            number = find_clusters(inside.astype(float), pairs).number
+        view, strength, clusters = self.view, self.strength, {}
+        sign = np.sign(view.scores[self.shown]) if view.two_sided else 1
+        for side in (1, -1):
+            number = clusters_of(view, view.finding.survives & (sign == side))
             for members in (number == n for n in range(number.max() + 1)):
                 clusters[int(np.argmax(np.where(members, strength, -np.inf)))] = members
         peaks = sorted(clusters, key=strength.__getitem__, reverse=True)
@@ -163,72 +164,56 @@ def read_group(analyses, atlas=None):
             "maps of arrays have no images to show on a page; give images instead of "
             "arrays, or read the p-values"
         )
-    images: dict[str, Any] = {}
-    known: dict[str, Any] = {}
-    names = []
+    labels = None if atlas is None else area_names(atlas[0], masker, atlas[1])
+    results, taken = [], set[str]()
     for maps in analyses:
         test = maps.summary.test
-        own = {name: f"{test}_{name}" if name in images else name for name in maps}
-        images |= {own[name]: img for name, img in maps.items()}
-        known |= {new: replace(GROUP_MAPS[name], name=new) for name, new in own.items()}
-        names.append(own)
-    values = {
-        name: np.asarray(feature_values(img, masker, name), dtype=float)
-        for name, img in images.items()
-    }
-    places = feature_coordinates(masker)
-    joined = {
-        "maps": images,
-        "records": known,
-        "masker": masker,
-        "choice": features_as_regions(len(places)),
-        "words": words_of_features(masker),
-    }
-    labels = None if atlas is None else area_names(atlas[0], masker, atlas[1])
-    return [
-        _result(maps, own, values, joined, places, labels)
-        for maps, own in zip(analyses, names, strict=True)
-    ]
+        names = {name: f"{test}_{name}" if name in taken else name for name in maps}
+        taken.update(names.values())
+        records = {n: replace(GROUP_MAPS[n], name=new) for n, new in names.items()}
+        results.append(_result(maps, records, masker, labels))
+    return results
 
 
-def _result(maps, names, values, joined, places, labels):
+def joined_view(results):
+    """Return the PageMaps of all maps of several analyses, the finding of the first."""
+    view, *_ = views = [result.view for result in results]
+    named = [(r.name, n, each) for each in views for n, r in each.records.items()]
+    return replace(
+        view,
+        maps={new: each.maps[name] for new, name, each in named},
+        scores={new: each.scores[name] for new, name, each in named},
+        records={new: each.records[name] for new, name, each in named},
+    )
+
+
+def _result(maps, records, masker, labels):
     """Decide what survives in one analysis."""
     about, options = maps.summary, maps.summary.options
-    scores = {name: values[own] for name, own in names.items()}
+    scores = {
+        name: np.asarray(feature_values(img, masker, name), dtype=float)
+        for name, img in maps.items()
+    }
     shown = _SHOWN.get(about.test) or options["statistic"]
     if shown not in scores:  # sign flips call the effect a mean
         shown = "mean"
     if about.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
         shown = "minimum"
-    level = options.get("confidence_level")
+    n_classes, level = options.get("n_classes"), options.get("confidence_level")
     view = PageMaps(
-        **joined,
-        scores=values | scores,
-        finding=decide(
-            scores, n_classes=options.get("n_classes"), confidence_level=level
-        ),
+        maps=dict(maps),
+        records=records,
+        masker=masker,
+        choice=features_as_regions(len(scores[shown])),
+        words=words_of_features(masker),
+        scores=scores,
+        finding=decide(scores, n_classes=n_classes, confidence_level=level),
         two_sided=bool(options.get("two_sided")),
         bounds=maps.discoveries,
         n_permutations=options.get("n_permutations", 0),
         claim="have an effect" if about.test == "second_level" else "are informative",
     )
-    return GroupResult(about, scores, shown, view, names, places, labels)
-
-
-def found_in_group(result):
-    """Say where there is an effect, how strong it is, and by what other corrections."""
-    about, finding, strength = result.about, result.view.finding, result.strength
-    if finding.n_surviving:
-        strength = np.where(finding.survives, strength, np.nan)
-    best = int(np.nanargmax(strength))
-    return sentences(
-        "group_found",
-        result=result,
-        contrast=_contrast_words(about.options.get("contrast")),
-        best=best,
-        agreement=_agreement(about, best),
-        doubt=doubts_about(about.findings, result.scores),
-    )
+    return GroupResult(about, shown, view, labels)
 
 
 def _contrast_words(contrast):
@@ -247,11 +232,3 @@ def _agreement(about, feature):
     own = about.values[:, feature]
     own = own[np.isfinite(own)]
     return int((own > about.options["baseline"]).sum()), len(own)
-
-
-def group_methods(results):
-    """Describe analyses over subjects to be cited, in sentences."""
-    words = [f"Group maps were made with neuroextrap {neuroextrap.__version__}."]
-    for result in results:
-        words += sentences("group_methods", about=result.about)
-    return words

@@ -39,7 +39,6 @@ from neuroextrap.reporting._maps_section import (
     page_maps,
 )
 from neuroextrap.reporting._page import (
-    answer,
     bits_at_least,
     format_confidence,
     format_number,
@@ -98,10 +97,10 @@ def identification_sections(
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
     masker, choice = view.masker, view.choice
     background = choose_background(masker, bg_img, getattr(fitted, "bg_img_", None))
-    places, areas, viewer = choice.places(masker), None, ""
+    areas, viewer = None, ""
     if atlas is not None and masker is not None:
         areas = area_names(atlas, masker)
-    place = None if places is None else places[peaks["region"].iloc[0]]
+    place = None if view.places is None else view.places[peaks["region"].iloc[0]]
     pictures = Pictures(view, place, background)
     if masker is not None and choice.has_place:
         viewer = viewer_of_curves(fitted, background, peaks=peaks["region"])
@@ -121,12 +120,12 @@ def identification_sections(
         ("What holds when", vacuous + render("list", items=validity_notes(fitted))),
     ]
     sections = sections_of(
-        answer(found(fitted, view, peaks), pictures.figure("accuracy")),
+        "identification",
+        known_places(fitted, view, peaks) | known_methods(fitted, samples),
+        pictures.figure("accuracy"),
         shown,
-        sentences("identification_limits", view=view),
-        details,
-        methods(fitted, view, samples),
-        [("Parameters", parameter_tables(fitted))],
+        details=details,
+        requested=[("Parameters", parameter_tables(fitted))],
     )
     return [section for section in sections if section[1]]
 
@@ -136,7 +135,8 @@ def summary(fitted, *, n_peaks=5):
     view, words, table = page_maps(fitted), [], ""
     if view.n_known():
         peaks = ranked_peaks(fitted, n_peaks)
-        words = found(fitted, view, peaks)
+        known = known_places(fitted, view, peaks)
+        words = sentences("identification_found", **known)
         table = short_table(peaks, _COLUMNS, f"Strongest {view.words[1]}")
     return render(
         "summary",
@@ -199,25 +199,24 @@ _QUOTED = (
 )
 
 
-def found(fitted, view, peaks):
-    """Say how many regions are above chance, and what is known of the strongest."""
+def known_places(fitted, view, peaks):
+    """Return what the answer reads: regions above chance, and the strongest."""
     peak, clusters = peaks.iloc[0], clusters_of(view, view.finding.survives)
     lower, upper = known_interval(fitted, int(peak["region"]))
     classes = "classes" if described_parameters(fitted).get("estimator") else "stimuli"
     if fitted.results_.scores.correlation is not None:
         classes = "targets"
-    return sentences(
-        "identification_found",
-        fitted=fitted,
-        view=view,
-        classes=classes,
-        n_places=None if clusters is None else int(clusters.max()) + 1,
-        peak={name: peak.get(name, np.nan) for name in _QUOTED},
-        doubt=doubts_about(fitted.results_.findings, fitted.region_scores_),
-        place=named_place(peak),
-        in_space="x" in peak,
-        interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
-    )
+    return {
+        "fitted": fitted,
+        "view": view,
+        "classes": classes,
+        "n_places": None if clusters is None else int(clusters.max()) + 1,
+        "peak": {name: peak.get(name, np.nan) for name in _QUOTED},
+        "doubt": doubts_about(fitted.results_.findings, fitted.region_scores_),
+        "place": named_place(peak),
+        "in_space": "x" in peak,
+        "interval": None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
+    }
 
 
 def known_interval(fitted, region):
@@ -239,28 +238,25 @@ def validity_notes(fitted):
     return [*fitted.notes_, *dict.fromkeys(notes)]
 
 
-def methods(fitted, view, samples=None):
-    """Describe a fitted analysis for the methods section of a paper, in sentences."""
+def known_methods(fitted, samples=None):
+    """Return what the methods section of a paper about a fitted analysis reads."""
     estimator = described_parameters(fitted).get("estimator")
     try:
         labels = fitted.run_.labels
     except (AttributeError, ValueError):  # read from a folder, or no labels
         labels = None
-    return sentences(
-        "identification_methods",
-        fitted=fitted,
-        view=view,
-        voxels=_voxels(fitted),
-        statistic=statistic_words(fitted),
-        seed=described_parameters(fitted).get("random_state"),
-        options=flat_parameters(fitted),
-        estimator="" if estimator is None else short_words(estimator),
-        labels=labels,
-        counts=None if labels is None else np.bincount(labels.codes),
-        folds=_folds(fitted, labels),
-        samples=fitted.origin_.samples if samples is None else samples,
-        versions=versions(),
-    )
+    return {
+        "voxels": _voxels(fitted),
+        "statistic": statistic_words(fitted),
+        "seed": described_parameters(fitted).get("random_state"),
+        "options": flat_parameters(fitted),
+        "estimator": "" if estimator is None else short_words(estimator),
+        "labels": labels,
+        "counts": None if labels is None else np.bincount(labels.codes),
+        "folds": _folds(fitted, labels),
+        "samples": fitted.origin_.samples if samples is None else samples,
+        "versions": versions(),
+    }
 
 
 def statistic_words(fitted):

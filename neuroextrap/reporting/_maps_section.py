@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,10 +82,10 @@ class PageMaps:
         """Whether features are vertices."""
         return self.masker is not None and is_surface_masker(self.masker)
 
-    @property
-    def centered(self):
-        """Whether regions have centers in an image."""
-        return self.masker is not None and self.choice.centers is not None
+    @cached_property
+    def places(self):
+        """Centers of the regions in mm, (n_regions, 3); None without an image."""
+        return self.choice.places(self.masker)
 
     def n_known(self, name="accuracy"):
         """Return the number of regions for which a map has a value."""

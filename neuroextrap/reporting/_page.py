@@ -216,13 +216,19 @@ def page_title(title, default):
     return title or default
 
 
-def sections_of(found, shown, limits, details, methods, requested=()):
+def sections_of(
+    kind, about, picture="", shown=(), *, notes="", details=(), requested=()
+):
     """Return the sections of a page, pairs (heading, HTML), as all pages order them.
 
-    `found` is HTML, `limits` and `methods` are sentences, the others are sections.
+    Templates of the `kind` say what was found, what that does not show, and by which
+    methods, of what is known `about` it; `picture` and `notes` (HTML) show where.
     """
+    found, limits, methods = (
+        sentences(f"{kind}_{part}", **about) for part in ("found", "limits", "methods")
+    )
     return [
-        ("What was found", found),
+        ("What was found", answer(found, picture) + notes),
         *shown,
         ("What this does not show", render("list", items=limits)),
         *details,

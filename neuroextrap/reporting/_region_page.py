@@ -22,7 +22,6 @@ from neuroextrap.reporting._maps_section import (
     choose_background,
 )
 from neuroextrap.reporting._page import (
-    answer,
     capitalized,
     format_p_value,
     format_percent,
@@ -155,8 +154,7 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     pictures = Pictures(view, place, background)
     notes = [f"{capitalized(note)}." for note in maps.notes_]
     title = page_title(title, sentences(f"{kind}_title", **about)[0])
-    found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
-    found += ("" if drawn else pictures.note) + paragraphs(*notes, note=True)
+    notes = ("" if drawn else pictures.note) + paragraphs(*notes, note=True)
     images = [_figure_of(pictures, name, *own[name]) for name in own]
     images = Markup("\n").join([pictures.section(drawn), *images]) if drawn else ""
     shown = [
@@ -164,12 +162,10 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
         ("Strongest regions", _peaks_table(view, peaks, by) if table else ""),
         ("Maps", images),
     ]
-    limits = sentences(f"{kind}_limits", **about)
-    methods = sentences(f"{kind}_methods", **about)
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
-    requested = [("Parameters", parameter_table(plain))]
-    sections = sections_of(found, shown, limits, (), methods, requested)
-    return make_page(title, sections)
+    how = {"notes": notes, "requested": [("Parameters", parameter_table(plain))]}
+    picture = pictures.figure(by)
+    return make_page(title, sections_of(kind, about, picture, shown, **how))
 
 
 def _figure_of(pictures, name, p_value, p_value_fwe):

@@ -12,13 +12,11 @@ import pandas as pd
 from markupsafe import Markup
 from scipy.special import stdtrit
 
-import neuroextrap
 from neuroextrap.analysis._region_maps import stacked_tables, table_writer
 from neuroextrap.design._findings import Finding, doubts_about, tell
 from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
-    answer,
     format_confidence,
     format_p_value,
     frame_table,
@@ -26,7 +24,6 @@ from neuroextrap.reporting._page import (
     page_title,
     render,
     sections_of,
-    sentences,
 )
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.scores._doubts import doubt
@@ -34,7 +31,6 @@ from neuroextrap.scores._reading import Ranks
 from neuroextrap.stats import implied_information, paired_sign_flip_test
 from neuroextrap.stats._accuracy import default_set_sizes, half_lost_point
 from neuroextrap.stats._jackknife import jackknife_error, lost_point_error
-from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import FloatArray
 
 
@@ -256,15 +252,7 @@ def scores_report(found, compared, title=None):
     """Make a self-contained page of decoders, by name, and pairs of them compared."""
     if len(found) == 1:
         found = {"": next(iter(found.values()))}
-    words = sentences(
-        "scores_found",
-        decoders=found,
-        pairs=compared,
-        doubts=doubts_about,
-        level=LEVEL,
-    )
-    first = next(iter(found.values()))
-    methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
+    about = {"decoders": found, "pairs": compared, "doubts": doubts_about}
     notes = named_notes(found, compared)
     shown = [
         ("What is doubtful", render("list", items=dict.fromkeys(notes))),
@@ -276,8 +264,7 @@ def scores_report(found, compared, title=None):
             for name, each in found.items()
         ),
     ]
-    told, limits = answer(words, _curves(found)), sentences("scores_limits")
-    sections = sections_of(told, shown, limits, (), methods)
+    sections = sections_of("scores", about, _curves(found), shown)
     return make_page(page_title(title, "Identification by scores"), sections)
 
 

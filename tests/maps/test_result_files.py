@@ -119,7 +119,7 @@ def test_folders_of_others_are_refused(tmp_path):
     describe_dataset(tmp_path)
     check_output_directory(tmp_path, bids=BIDS)
     (tmp_path / "sub-01").write_text("a file")
-    with pytest.raises(ValueError, match="sub-01 is not a writable folder"):
+    with pytest.raises(ValueError, match="sub-01: Not a directory"):
         check_output_directory(tmp_path, bids=BIDS)
 
 

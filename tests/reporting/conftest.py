@@ -207,34 +207,51 @@ _STATE = """JSON.stringify({
 })"""
 
 
-# Pictures are drawn when the browser next draws; frames answer in the order of what
-# they are told, so that whoever answers has drawn all that came before.
-_DRAWN = """new Promise(function (done) {
-  function drawn(then) {
-    requestAnimationFrame(function () { requestAnimationFrame(then); });
+# Pictures are drawn when the browser next draws. Windows get messages in the order in
+# which they are sent: a mark that a frame sends back has passed all that was on its
+# way. What came may give a frame another height, which it tells in turn: until all is
+# still.
+_DRAWN = """(async function () {
+  var frames = Array.from(document.querySelectorAll(".nx-viewer iframe"));
+  var n = 0, before;
+  function drawn() {
+    return new Promise(function (done) {
+      requestAnimationFrame(function () { requestAnimationFrame(done); });
+    });
   }
-  drawn(function () {
-    var waiting = new Set(document.querySelectorAll(".nx-viewer iframe")), timer;
-    function hear(event) {
-      waiting.forEach(function (frame) {
-        if (frame.contentWindow === event.source) { waiting.delete(frame); }
-      });
-      if (waiting.size) { return; }
-      window.removeEventListener("message", hear);
-      clearInterval(timer);
-      drawn(done);
-    }
-    function ask() {
-      waiting.forEach(function (frame) {
-        frame.contentWindow.postMessage({neuroextrap: "tell"}, "*");
-      });
-    }
-    if (!waiting.size) { drawn(done); return; }
-    window.addEventListener("message", hear);
-    timer = setInterval(ask, 500);
-    ask();
-  });
-})"""
+  function passed(frame) {
+    var inner = frame.contentWindow, mark = "mark " + (n++);
+    return new Promise(function (done) {
+      function pass(event) {
+        if (event.data !== mark) { return; }
+        event.currentTarget.removeEventListener("message", pass);
+        if (event.currentTarget === window) { done(); return; }
+        window.postMessage(mark, "*");
+      }
+      inner.addEventListener("message", pass);
+      window.addEventListener("message", pass);
+      inner.postMessage(mark, "*");
+    });
+  }
+  function shown() {
+    return JSON.stringify([
+      document.documentElement.scrollHeight,
+      frames.map(function (frame) {
+        return [frame.height, frame.contentDocument.body.offsetHeight];
+      }),
+      Array.from(document.querySelectorAll(".nx-shown, .nx-place, .nx-near"))
+        .map(function (text) { return text.textContent; })
+    ]);
+  }
+  await drawn();
+  do {
+    before = shown();
+    await Promise.all(frames.map(passed));
+    await drawn();
+  } while (frames.length && shown() !== before);
+})()"""
+_STARTED = """document.readyState === "complete" && Array.from(
+  document.querySelectorAll(".nx-viewer")).every(section => section.dataset.started)"""
 _COLORED = """(function () {
   var canvas = CANVAS, n = 0;
   var x = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -272,6 +289,7 @@ class _Browser:
         os.close(to_child)
         os.close(from_child)
         self._numbers, self._buffer, self.events = itertools.count(1), b"", []
+        self._folder = folder
         self._session = None
 
     def attach(self):
@@ -300,7 +318,7 @@ class _Browser:
         if self._session:
             request["sessionId"] = self._session
         os.write(self._write, json.dumps(request).encode() + b"\0")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             message = self._message(deadline)
             if message.get("id") == number:
@@ -316,20 +334,26 @@ class _Browser:
         return answer["result"].get("value")
 
     def settle(self):
-        """Wait until what was asked for is drawn, in frames too."""
+        """Wait until the page is whole, and all is drawn, in frames too."""
+        self.wait_for(_STARTED)
         answer = self.call("Runtime.evaluate", expression=_DRAWN, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
 
     def wait_for(self, expression):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not self.value(expression):
             assert time.monotonic() < deadline, f"never came true: {expression}"
             time.sleep(0.1)
 
-    def open(self, path):
+    def open(self, page):
+        """Open a page, HTML or the path of a file, and wait until it is drawn."""
+        if isinstance(page, str):
+            path = self._folder / "page.html"
+            path.write_text(page, encoding="utf-8")
+            page = path
         self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        self.wait_for("document.querySelectorAll('.nx-numbers tr').length > 0")
+        self.call("Page.navigate", url=page.as_uri())
+        self.settle()
 
     def state(self):
         """What the panel below the brain shows."""
@@ -378,9 +402,9 @@ class _Browser:
         """Picture of the whole page."""
         if width is not None:
             self.resize(width)
-            time.sleep(0.3)
+            self.settle()
             self.resize(width, self.value("document.documentElement.scrollHeight"))
-            time.sleep(0.3)
+            self.settle()
         beyond = width is None  # the viewport is the page otherwise
         shot = self.call("Page.captureScreenshot", captureBeyondViewport=beyond)
         path.write_bytes(base64.b64decode(shot["data"]))

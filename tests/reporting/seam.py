@@ -14,12 +14,12 @@ from neuroextrap.reporting._finding import (
     forming_clusters,
 )
 from neuroextrap.reporting._group_page import make_group_page
-from neuroextrap.reporting._group_results import read_group
+from neuroextrap.reporting._group_results import joined_view, read_group
 from neuroextrap.reporting._identification_page import (
     curve_axes,
-    found,
     identification_sections,
-    methods,
+    known_methods,
+    known_places,
 )
 from neuroextrap.reporting._maps_section import PageMaps, choose_background, page_maps
 from neuroextrap.reporting._page import (
@@ -39,12 +39,24 @@ from neuroextrap.reporting._page import (
     percentage_points,
     read_text,
     sentence_case,
+    sentences,
 )
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._pictures import few_colors, gray_png
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.reporting._viewer import rounded, viewer_of_curves
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
+
+
+def found(fitted, view, peaks):
+    """Return the sentences of the answer about a fitted analysis."""
+    return sentences("identification_found", **known_places(fitted, view, peaks))
+
+
+def methods(fitted, view, samples=None):
+    """Return the sentences of its methods."""
+    about = {"fitted": fitted, "view": view} | known_methods(fitted, samples)
+    return sentences("identification_methods", **about)
 
 
 def viewer_section(fitted, *, bg_img=None, only_surviving=True, **options):

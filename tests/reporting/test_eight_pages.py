@@ -392,11 +392,7 @@ def _coarse(path, columns):
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_look_as_they_did(browser, pages, kind, width, tmp_path):
     """Nothing has gone, moved or grown: a coarse comparison, whatever the fonts."""
-    page = tmp_path / "page.html"
-    page.write_text(pages[kind], encoding="utf-8")
-    browser.call("Page.navigate", url=page.as_uri())
-    browser.wait_for("document.readyState === 'complete'")
-    browser.settle()
+    browser.open(pages[kind])
     browser.screenshot(tmp_path / "page.png", width)
     seen, path = (
         _coarse(tmp_path / "page.png", 32 if width > 400 else 16),

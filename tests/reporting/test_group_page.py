@@ -18,7 +18,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from tests.reporting.seam import make_group_page, read_group
+from tests.reporting.seam import joined_view, make_group_page, read_group
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10
@@ -159,11 +159,12 @@ def test_two_analyses_on_one_page(imgs, tested):
     nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
     found = prevalence_test(imgs, nulls, n_permutations=2000)
     first, second = read_group([tested, found])
-    assert second.names["p_value_fwe"] == "prevalence_p_value_fwe"
+    assert second.view.records["p_value_fwe"].name == "prevalence_p_value_fwe"
     for result, maps in ((first, tested), (second, found)):
         expected = maps["p_value_fwe"].get_fdata().ravel()
-        np.testing.assert_array_equal(result.scores["p_value_fwe"], expected)
-        shown = result.view.scores[result.names["p_value_fwe"]]
+        np.testing.assert_array_equal(result.view.scores["p_value_fwe"], expected)
+        name = result.view.records["p_value_fwe"].name
+        shown = joined_view([first, second]).scores[name]
         np.testing.assert_array_equal(shown, expected)
     page = make_group_page(
         [tested, found],
@@ -206,25 +207,25 @@ _DOTS = """JSON.stringify({
 })"""
 
 
-def test_a_click_shows_every_subject(browser, imgs, tested, group_page, tmp_path):
+def test_a_click_shows_every_subject(browser, imgs, tested, group_page):
     _, clusters = _found(tested)
-    path = tmp_path / "group.html"
-    path.write_text(group_page, encoding="utf-8")
-    browser.open(path)
+    browser.open(group_page)
     second = clusters.iloc[1]
     box = browser.box(f'.nx-go[data-region="{int(second["feature"])}"]')
     browser.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     xyz = ", ".join(str(round(second[axis])) for axis in "xyz")
-    browser.wait_for(f'document.querySelector(".nx-place").textContent == "({xyz}) mm"')
-    dots = json.loads(browser.value(_DOTS))["dots"]
+    browser.settle()
+    shown = json.loads(browser.value(_DOTS))
+    assert shown["place"] == f"({xyz}) mm"
     voxel = tuple(np.unravel_index(int(second["feature"]), SHAPE))
     expected = [nibabel.load(img).get_fdata()[voxel] for img in imgs]
-    names, values = zip(*(dot.split(": ") for dot in dots), strict=True)
+    names, values = zip(*(dot.split(": ") for dot in shown["dots"]), strict=True)
     assert list(names) == [f"sub-{k:02d}" for k in range(N)]
     np.testing.assert_allclose([float(v) for v in values], expected, rtol=6e-4)
     assert browser.complaints() == []
     assert browser.requests() <= {"file", "data", "about"}
     browser.resize(400)
+    browser.settle()
     assert json.loads(browser.value(_DOTS))["width"] <= 400
     browser.call("Emulation.clearDeviceMetricsOverride")
 

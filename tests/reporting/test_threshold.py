@@ -19,13 +19,10 @@ SHOWN = "document.querySelector('.nx-shown').textContent"
 LEVEL = "Number(document.querySelector('.nx-level').value)"
 
 
-def _open(browser, folder, *args, **kwargs):
-    path = folder / "page.html"
+def _open(browser, fitted, **kwargs):
     options = {"map_name": "implied_information", "only_surviving": False} | kwargs
-    page = viewer_page(*args, **options).get_standalone()
-    path.write_text(page, encoding="utf-8")
-    browser.open(path)
-    browser.settle()
+    page = viewer_page(fitted, **options).get_standalone()
+    browser.open(page)
     return page
 
 
@@ -52,8 +49,8 @@ def _n_shown(browser):
     return leading_count(browser.value(SHOWN))
 
 
-def test_the_slider_hides_more_and_more(browser, fitted, tmp_path):
-    _open(browser, tmp_path, fitted, bg_img=False)
+def test_the_slider_hides_more_and_more(browser, fitted):
+    _open(browser, fitted, bg_img=False)
     views = [SLICES, *(GLASS.format(i) for i in range(3))]
     values = fitted.region_scores_["implied_information"]
     counts, levels = [], []
@@ -75,8 +72,8 @@ def test_the_slider_hides_more_and_more(browser, fitted, tmp_path):
     assert browser.requests() <= {"file", "data", "about"}
 
 
-def test_a_typed_threshold_is_exact(browser, fitted, tmp_path):
-    _open(browser, tmp_path, fitted, map_name="accuracy")
+def test_a_typed_threshold_is_exact(browser, fitted):
+    _open(browser, fitted, map_name="accuracy")
     values = fitted.region_scores_["accuracy"]
     assert "above 0.25" in browser.value(SHOWN)  # chance, with four classes
     assert _n_shown(browser) == (values > 0.25).sum()
@@ -89,8 +86,8 @@ def test_a_typed_threshold_is_exact(browser, fitted, tmp_path):
         assert _n_shown(browser) == (values > level).sum()
 
 
-def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
-    _open(browser, tmp_path, fitted)
+def test_every_map_has_its_unit_and_first_threshold(browser, fitted):
+    _open(browser, fitted)
     menu = "document.querySelector('.nx-map')"
     names = browser.value(f"Array.from({menu}.options).map(o => o.text).join()")
     name_of = {record.label: name for name, record in MAPS.items()}
@@ -109,8 +106,8 @@ def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
         assert ("family-wise" in what) == (name == "neg_log10_p_fwe")
 
 
-def test_small_p_values_are_the_strong_ones(browser, fitted, tmp_path):
-    _open(browser, tmp_path, fitted, map_name="p_value_fwe")
+def test_small_p_values_are_the_strong_ones(browser, fitted):
+    _open(browser, fitted, map_name="p_value_fwe")
     values = fitted.region_scores_["p_value_fwe"]
     assert "at or below 0.05" in browser.value(SHOWN)
     assert _n_shown(browser) == (values <= 0.05).sum() > 0
@@ -133,14 +130,12 @@ _CENTROID = """(function () {
 
 
 @pytest.mark.parametrize("place", [(-40, -70, 0), (30, -50, -20)])
-def test_the_glass_brain_has_every_voxel_in_its_place(
-    browser, brain, place, tmp_path, page_data
-):
+def test_the_glass_brain_has_every_voxel_in_its_place(browser, brain, place, page_data):
     light = IdentificationSearchLight(
         brain.masker.mask_img_, radius=10.0, process_mask_img=_at(place, brain)
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
-    data = page_data(_open(browser, tmp_path, light, map_name="n_voxels"))
+    data = page_data(_open(browser, light, map_name="n_voxels"))
     for view, (axis, across) in enumerate([(1, 2), (0, 2), (0, 1)]):
         frame = data["glass"]["xyz"[view]]
         centroid = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
@@ -159,8 +154,8 @@ def _at(place, brain):
     return Nifti1Image(one, mask.affine)
 
 
-def test_sliders_move_the_cuts_and_the_panel(browser, fitted, tmp_path):
-    _open(browser, tmp_path, fitted)
+def test_sliders_move_the_cuts_and_the_panel(browser, fitted):
+    _open(browser, fitted)
     places = "Array.from(document.querySelectorAll('.nx-slice + output')).map("
     places += "o => o.textContent).join()"
     before, panel = browser.value(places), browser.state()
@@ -175,8 +170,8 @@ def test_sliders_move_the_cuts_and_the_panel(browser, fitted, tmp_path):
     assert browser.complaints() == []
 
 
-def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted, tmp_path):
-    _open(browser, tmp_path, fitted)
+def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted):
+    _open(browser, fitted)
     browser.value("""(function () {
       var slider = document.querySelector('.nx-slice'), first = Number(slider.value);
       window.seen = [];
@@ -191,22 +186,20 @@ def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted, tmp_path)
     assert browser.value("window.seen.every(value => value === window.wanted)")
 
 
-def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
+def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted):
     section = viewer_section(fitted, max_regions=50, only_surviving=False)
     sections = [("", section)] * 2
-    path = tmp_path / "two.html"
-    path.write_text(make_page("Two", sections).get_standalone(), encoding="utf-8")
-    browser.open(path)
+    browser.open(make_page("Two", sections).get_standalone())
     second = "document.querySelectorAll('.nx-shown')[1].textContent"
-    browser.wait_for(f"{second} !== ''")
     before = browser.value(second)
+    assert before != ""
     _press(browser, ".nx-threshold", "End")
     assert _n_shown(browser) == 0
     assert browser.value(second) == before
 
 
-def test_surfaces_are_colored_turned_and_clicked(browser, surface, tmp_path, page_data):
-    data = page_data(_open(browser, tmp_path, surface))
+def test_surfaces_are_colored_turned_and_clicked(browser, surface, page_data):
+    data = page_data(_open(browser, surface))
     left = "document.querySelectorAll('.nx-mesh canvas')[0]"
     counts = []
     _press(browser, ".nx-threshold", "Home")

@@ -54,25 +54,27 @@ function ticks(sizes, x) {
   return sizes.length > 1 ? kept.concat([last]) : kept;
 }
 
-function axes(svg, sizes, x) {
+// The frame of a panel: two axes, their names, and ticks of the vertical one.
+function axes(svg, y, ticks, below, beside) {
   add(svg, "path", {
     d: "M" + LEFT + " " + TOP + "V" + BOTTOM + "H" + RIGHT,
     fill: "none", stroke: "#1b1f24"
   });
-  [0, 0.25, 0.5, 0.75, 1].forEach(function (accuracy) {
-    var y = vertical(accuracy);
-    add(svg, "path", {d: "M" + LEFT + " " + y + "h-5", stroke: "#1b1f24"});
-    add(svg, "text", {x: LEFT - 8, y: y + 4, "text-anchor": "end"}, accuracy);
+  ticks.forEach(function (value) {
+    add(svg, "path", {d: "M" + LEFT + " " + y(value) + "h-5", stroke: "#1b1f24"});
+    add(svg, "text", {x: LEFT - 8, y: y(value) + 4, "text-anchor": "end"},
+        Number(value.toPrecision(6)));
   });
+  add(svg, "text", {x: (LEFT + RIGHT) / 2, y: 290, "text-anchor": "middle"}, below);
+  add(svg, "text", {transform: "translate(12," + (TOP + BOTTOM) / 2 + ") rotate(-90)",
+      "text-anchor": "middle"}, beside);
+}
+
+function sizeAxis(svg, sizes, x) {
   ticks(sizes, x).forEach(function (size) {
     add(svg, "path", {d: "M" + x(size) + " " + BOTTOM + "v5", stroke: "#1b1f24"});
     add(svg, "text", {x: x(size), y: BOTTOM + 18, "text-anchor": "middle"}, size);
   });
-  var middle = (LEFT + RIGHT) / 2;
-  add(svg, "text", {x: middle, y: 290, "text-anchor": "middle"},
-      "set size (number of stimuli)");
-  add(svg, "text", {transform: "translate(12," + (TOP + BOTTOM) / 2 + ") rotate(-90)",
-      "text-anchor": "middle"}, "accuracy (proportion)");
 }
 
 var OBSERVED = {name: "observed", color: BLUE, line: "none", mark: DOT};
@@ -101,7 +103,9 @@ function draw(svg, data, row) {
   svg.setAttribute("font-family", "system-ui, sans-serif");
   if (data.subjects) { drawSubjects(svg, data, row); return; }
   var x = horizontal(data.set_sizes), sizes = data.set_sizes;
-  axes(svg, sizes, x);
+  axes(svg, vertical, [0, 0.25, 0.5, 0.75, 1], "set size (number of stimuli)",
+       "accuracy (proportion)");
+  sizeAxis(svg, sizes, x);
   marks(svg, x, sizes, sizes.map(function (k) { return 1 / k; }), CHANCE);
   if (row === null) { return; }
   if (data.bounds) { marks(svg, x, data.bound_sizes, data.bounds[row], BOUND); }
@@ -142,22 +146,23 @@ function sentence(data, hit, xyz, what) {
     millimeters(hit.xyz) + ", " + hit.miss.toFixed(1) + " mm away";
 }
 
-// The curve that is shown, as a tab-separated file.
-function curveText(data, row) {
-  if (data.subjects) { return subjectText(data, row); }
+// The rows of a file of the curve that is shown.
+function curveRows(data, row) {
   var lines = [["set_size", "accuracy", "bayes_accuracy_bound_fwe"]];
   data.set_sizes.forEach(function (size, i) {
     var at = data.bounds ? data.bound_sizes.indexOf(size) : -1;
     lines.push([size, data.curves[row][i], at < 0 ? "" : data.bounds[row][at]]);
   });
-  return lines.map(function (line) { return line.join("\t"); }).join("\n") + "\n";
+  return lines;
 }
 
 function saveCurve(section) {
   var row = stateOf(section).row, link = document.createElement("a");
   if (row === null) { return; }
   var data = dataOf(section);
-  link.href = "data:text/tab-separated-values," + encodeURIComponent(curveText(data, row));
+  var rows = (data.subjects ? subjectRows : curveRows)(data, row);
+  var text = rows.map(function (line) { return line.join("\t") + "\n"; }).join("");
+  link.href = "data:text/tab-separated-values," + encodeURIComponent(text);
   link.download = (data.subjects ? "subjects_" : "curve_region_") + data.regions[row] + ".tsv";
   link.click();
 }

@@ -36,11 +36,8 @@ function placesOf(data) {
     });
   });
   if (data.hemispheres) { return places; }
-  var shape = data.shape;
   data.featureAt.forEach(function (feature, flat) {
-    if (feature < 0) { return; }
-    var k = flat % shape[2], j = ((flat - k) / shape[2]) % shape[1];
-    put(feature, transform(data.affine, [Math.floor(flat / (shape[1] * shape[2])), j, k]));
+    if (feature >= 0) { put(feature, placeOf(data, flat)); }
   });
   return places;
 }

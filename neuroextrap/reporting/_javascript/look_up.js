@@ -85,15 +85,19 @@ function rowOf(data, feature) {
   return region < 0 ? -1 : data.rowOf[region];
 }
 
+// Place (mm) of a voxel by its number in the lattice.
+function placeOf(data, flat) {
+  var shape = data.shape, k = flat % shape[2], j = ((flat - k) / shape[2]) % shape[1];
+  return transform(data.affine, [Math.floor(flat / (shape[1] * shape[2])), j, k]);
+}
+
 // The voxel nearest to a place among those whose region has a curve in the page.
 function nearest(data, xyz) {
-  var best = null, shape = data.shape;
+  var best = null;
   data.featureAt.forEach(function (feature, flat) {
     var row = rowOf(data, feature);
     if (row < 0) { return; }
-    var k = flat % shape[2], j = ((flat - k) / shape[2]) % shape[1];
-    var i = Math.floor(flat / (shape[1] * shape[2]));
-    var place = transform(data.affine, [i, j, k]), miss = distance(place, xyz);
+    var place = placeOf(data, flat), miss = distance(place, xyz);
     if (miss <= data.reach && (best === null || miss < best.miss)) {
       best = {row: row, xyz: place, miss: miss};
     }

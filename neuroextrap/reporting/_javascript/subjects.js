@@ -29,20 +29,6 @@ function subjectRange(subjects) {
   return [low - margin, high + margin];
 }
 
-function subjectAxis(svg, subjects, y, range) {
-  add(svg, "path", {
-    d: "M" + LEFT + " " + TOP + "V" + BOTTOM + "H" + RIGHT, fill: "none", stroke: "#1b1f24"
-  });
-  roundTicks(range).forEach(function (value) {
-    add(svg, "path", {d: "M" + LEFT + " " + y(value) + "h-5", stroke: "#1b1f24"});
-    add(svg, "text", {x: LEFT - 8, y: y(value) + 4, "text-anchor": "end"},
-        String(Number(value.toPrecision(6))));
-  });
-  add(svg, "text", {x: (LEFT + RIGHT) / 2, y: 290, "text-anchor": "middle"}, "subjects");
-  add(svg, "text", {transform: "translate(12," + (TOP + BOTTOM) / 2 + ") rotate(-90)",
-      "text-anchor": "middle"}, subjects.label);
-}
-
 function level(svg, y, value, style, text) {
   add(svg, "path", {d: "M" + LEFT + " " + y(value) + "H" + RIGHT, stroke: style.color,
       "stroke-width": 2, "stroke-dasharray": style.line});
@@ -57,7 +43,7 @@ function drawSubjects(svg, data, row) {
   function y(value) {
     return BOTTOM - (value - range[0]) / (range[1] - range[0]) * (BOTTOM - TOP);
   }
-  subjectAxis(svg, subjects, y, range);
+  axes(svg, y, roundTicks(range), "subjects", subjects.label);
   if (subjects.baseline !== null) {
     level(svg, y, subjects.baseline, {color: "#57606a", line: "4 3"},
           subjects.baseline_label);
@@ -84,11 +70,11 @@ function drawSubjects(svg, data, row) {
   }
 }
 
-function subjectText(data, row) {
+function subjectRows(data, row) {
   var lines = [["subject", "value"]];
   data.subjects.names.forEach(function (name, i) {
     var value = data.subjects.values[row][i];
     lines.push([name, value === null ? "n/a" : value]);
   });
-  return lines.map(function (line) { return line.join("\t"); }).join("\n") + "\n";
+  return lines;
 }
