@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.images._bids_names import loose_entities, name_order
-from neuroextrap.images._surface_files import is_surface_file, open_surface
+from neuroextrap.images._surface_files import SURFACES, open_surface
 from neuroextrap.stats._validation import one_line
 
 _GRID_TOLERANCE = 1e-3
@@ -158,7 +158,7 @@ def open_file(path, name):
 
     if not os.path.isfile(path):
         raise ValueError(f"{name}: no file {path}; check the path")
-    on_surface = is_surface_file(path)
+    on_surface = str(path).endswith(SURFACES)
     try:
         return open_surface(path) if on_surface else nibabel.load(path)
     except Exception as error:  # whatever is wrong with the bytes of others
