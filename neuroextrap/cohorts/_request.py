@@ -85,7 +85,7 @@ class Participant:
     conditions: Any = None  # table of beta images and their runs; None if they have own
     left_out: tuple = ()
     bids: dict | None = None
-    identity: str | None = None
+    identity: Any = None  # a hash, once files are found
     made_of: dict = field(default_factory=dict)  # the same in all members of a group
 
     def find(self):
