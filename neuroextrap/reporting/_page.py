@@ -177,13 +177,11 @@ class Report:
     def __init__(self, html):
         self.html = html
 
-    def __str__(self):
-        """Return the whole page as HTML."""
-        return self.html
-
     def get_standalone(self):
         """Return the whole page: HTML that needs no other file and no network."""
         return self.html
+
+    __str__ = get_standalone
 
     def get_iframe(self, width="100%", height=800):
         """Return the page in an inline frame, its sides in pixels or with a unit."""
@@ -193,9 +191,7 @@ class Report:
             f'height="{height}" style="border: 0"></iframe>'
         )
 
-    def _repr_html_(self):
-        """Return what a notebook shows."""
-        return self.get_iframe()
+    _repr_html_ = get_iframe
 
     def save_as_html(self, file_name):
         """Write the page to a file; a file of that name is replaced."""
