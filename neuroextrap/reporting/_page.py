@@ -63,6 +63,10 @@ def _environment():
         "capitalized": capitalized,
         "sentence_case": sentence_case,
         "largest": largest,
+        "bits": "{:.2f}".format,
+        "bound": functools.partial(bits_at_least, digits=3),
+        "change": bits_with_sign,
+        "tsv_uri": tsv_uri,
     }
     environment.globals |= {"version": neuroextrap.__version__, "level": LEVEL}
     return environment
@@ -118,13 +122,6 @@ def format_confidence(level):
     return f"{100 * level:g}%"
 
 
-def format_of(name):
-    """Return how values of the map of this name are written: bounds rounded down."""
-    if "_bound" in name:
-        return functools.partial(bits_at_least, digits=3)
-    return format_number
-
-
 def rounded_down(value, digits):
     """Round a number down to significant digits, but for errors of computing."""
     if not 0 < value < math.inf:
@@ -151,6 +148,11 @@ def percentage_points(difference):
     points = 100 * difference
     text = f"{points:+.0f}" if abs(points) >= 10 else f"{points:+.2g}"
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def bits_with_sign(difference):
+    """Return a difference of information, with its sign."""
+    return f"{difference:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def capitalized(words):
@@ -264,17 +266,18 @@ def _with_anchors(sections):
     return parts
 
 
-def frame_table(frame, caption="", *, headings=None, formats=None, kind="", places=()):
+def frame_table(frame, caption="", columns=None, *, kind="", places=()):
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
-    `headings` and `formats` (functions of values) are by column, `kind` is the class of
-    all rows. Only cells of `places`, a further first column, may be ``Markup``.
+    `columns` are headings by name, with or without how values are written: the name of
+    a filter of templates. `kind` is the class of all rows. Only cells of `places`, a
+    further first column, may be ``Markup``.
     """
-    headings, formats = headings or {}, formats or {}
+    columns, filters = columns or {}, _environment().filters
+    hows = {n: each[1] for n, each in columns.items() if not isinstance(each, str)}
+    headings = columns | {name: columns[name][0] for name in hows}
     texts = [name for name, x in frame.items() if len(x) and isinstance(x.iloc[0], str)]
-    cells = {
-        name: map(formats.get(name, format_number), x) for name, x in frame.items()
-    }
+    cells = {n: map(filters[hows.get(n, "number")], x) for n, x in frame.items()}
     if len(places):
         headings, texts = {"place": "Place"} | headings, ["place", *texts]
         cells = {"place": places} | cells

@@ -34,7 +34,6 @@ from neuroextrap.reporting._page import (
     bits_in_words,
     format_confidence,
     format_number,
-    format_of,
     format_p_value,
     format_percent,
     frame_table,
@@ -63,6 +62,11 @@ def methods(fitted, view, samples=None):
     """Return the sentences of its methods."""
     about = {"fitted": fitted, "view": view} | known_methods(fitted, samples)
     return sentences("identification_methods", **about)
+
+
+def filter_of(name):
+    """Return the function by which templates and tables write values."""
+    return _page._environment().filters[name]
 
 
 def viewer_section(fitted, *, bg_img=None, only_surviving=True, **options):

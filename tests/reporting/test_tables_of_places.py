@@ -43,7 +43,7 @@ def test_peaks(frames):
     page = _peaks.tables_of_peaks(
         PEAKS,
         np.array([True, False]),
-        {"accuracy": ("Accuracy", str)},
+        {"accuracy": "Accuracy"},
         captions=("Strong", "Weak"),
         hint="",
         viewer_index="region",
