@@ -35,7 +35,7 @@ from neuroextrap.margins._wins import InformationStatistic
 from neuroextrap.margins.running._checkpoint import array_hash, identity_hash
 from neuroextrap.margins.running._execution import Progress, clock
 from neuroextrap.margins.running._null import null_file
-from neuroextrap.regions._membership import UsableRegions, usable_regions
+from neuroextrap.regions._regions import UsableRegions, usable_regions
 from neuroextrap.stats import resolution_information
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._validation import (
@@ -57,6 +57,10 @@ class RunParameters(SimpleNamespace):
         random_generator(estimator.random_state)
         check_flags_of(estimator)
         given = flat_parameters(estimator)
+        for row in PARAMETERS:
+            known = row.option is not None and row.name in given
+            if known and estimator.kind in row.of:
+                row.option.check(row.name, given[row.name])
         check_flags(per_fold=given["per_fold"])
         if given["per_fold"] and estimator.kind != "searchlight":
             raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
@@ -65,10 +69,7 @@ class RunParameters(SimpleNamespace):
         return parameters
 
     def check(self):
-        """Raise ValueError if a parameter is out of range or two exclude each other."""
-        for row in PARAMETERS:
-            if row.option is not None and hasattr(self, row.name):
-                row.option.check(row.name, getattr(self, row.name))
+        """Raise ValueError if a parameter cannot be used or two exclude each other."""
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)

@@ -67,12 +67,6 @@ class StimulusDesign:
         shape = " x ".join(map(str, self.features.shape))
         return options, {} if self.source else {"features": f"a table of {shape}"}
 
-    @property
-    def files(self):
-        """The file of the features, if there is one."""
-        path = self.source.get("features")
-        return [] if path is None else [path]
-
     def rows_of(self, names):
         """Return the row of every name, whose folder and suffix features may lack."""
         place = {str(name): row for row, name in enumerate(self.features.index)}
@@ -130,11 +124,11 @@ def encoding_data(participant, samples):
     stimuli, train = pd.Index(order).get_indexer(rows[is_test]), {}
     if design.n_folds is None:
         runs = _runs_of_tests(participant, stimuli, runs[is_test])
-        train = {"train": _imgs(samples, ~is_test), "shown": rows[~is_test]}
-        train["features"] = design.features
+        train = {"train": to_img(samples.data[~is_test], samples.masker)}
+        train |= {"shown": rows[~is_test], "features": design.features}
     return EncodingData(
         tested=design.features.iloc[order],
-        test=_imgs(samples, is_test),
+        test=to_img(samples.data[is_test], samples.masker),
         stimuli=stimuli,
         runs=runs,
         mask=samples.masker.mask_img_,
@@ -189,11 +183,6 @@ def beta_tables(participant):
         labels[table["trial_type"].isin([*request.options.exclude, ""]).to_numpy()] = ""
         tables.append(table.assign(trial_type=labels))
     return tables
-
-
-def _imgs(samples, kept):
-    """Return some of the samples as an image."""
-    return to_img(samples.data[kept], samples.masker)
 
 
 def _runs_of_tests(participant, stimuli, runs):

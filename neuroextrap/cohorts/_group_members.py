@@ -11,13 +11,17 @@ from typing import Any
 import pandas as pd
 
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.cohorts._cohort_design import make_design, read_participants
+from neuroextrap.cohorts._cohort_design import (
+    MEASURES,
+    make_design,
+    read_participants,
+    voxels_lost,
+)
 from neuroextrap.cohorts._cohort_records import (
     read_records,
     records_of,
     results_on_record,
 )
-from neuroextrap.cohorts._cohort_runs import MEASURES, voxels_lost
 from neuroextrap.group import second_level_test
 from neuroextrap.group._alike import check_alike
 from neuroextrap.group._subjects import differences_of

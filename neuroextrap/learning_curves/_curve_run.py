@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import logging
 import numbers
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.design._folds import counts_of, means_of
@@ -142,7 +144,12 @@ class CurveRun:
         """Whether the classifier is canonical variates."""
         return isinstance(self.classifier, CanonicalVariates)
 
-    @property
+    @cached_property
+    def takes_groups(self):
+        """Whether the classifier is fitted with the groups of its samples."""
+        return has_fit_parameter(self.classifier, "groups")
+
+    @cached_property
     def holds(self):
         """Whether each group has samples of each class, (n_groups, n_classes)."""
         return counts_of(self.groups, self.codes) > 0

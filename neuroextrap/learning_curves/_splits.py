@@ -10,7 +10,6 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.learning_curves._sensitivity import (
@@ -232,8 +231,7 @@ def train(run, members):
     """Fit a fresh classifier on the samples of the groups `members`."""
     rows = np.flatnonzero(np.isin(run.groups, members))
     model = clone(run.classifier)
-    grouped = has_fit_parameter(model, "groups")
-    options = {"groups": run.groups[rows]} if grouped else {}
+    options = {"groups": run.groups[rows]} if run.takes_groups else {}
     with warnings.catch_warnings():
         # recorded split by split and reported once at the end of the curve
         warnings.filterwarnings("ignore", message="n_components=.* lowered")

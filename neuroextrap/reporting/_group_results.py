@@ -10,7 +10,7 @@ import pandas as pd
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._loading import feature_values
 from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.regions._coordinates import peak_features
+from neuroextrap.regions._regions import peak_features
 from neuroextrap.reporting._finding import (
     area_names,
     clusters_of,

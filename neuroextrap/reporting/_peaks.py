@@ -13,7 +13,7 @@ from neuroextrap.images._atlas import atlas_names_at, installed_atlas
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.regions._coordinates import peak_features
+from neuroextrap.regions._regions import peak_features
 from neuroextrap.reporting._finding import cluster_columns, clusters_of, place_words
 from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.reporting._page import frame_table, render

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, xlogy
+from scipy.stats.contingency import crosstab
 
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -166,10 +167,7 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
             "y_true and y_pred must be one-dimensional, of one length and not "
             f"empty; got shapes {true.shape} and {predicted.shape}"
         )
-    rows, row = np.unique(true, return_inverse=True)
-    columns, column = np.unique(predicted, return_inverse=True)
-    flat = np.bincount(row * len(columns) + column, minlength=len(rows) * len(columns))
-    return flat.reshape(len(rows), len(columns))
+    return crosstab(true, predicted).count
 
 
 def _bias(counts: NDArray, correction: str | None) -> float:

@@ -213,9 +213,10 @@ class FRatio(Scorer):
 def _t(correlation: FloatArray, freedom: FloatArray | int) -> FloatArray:
     """Return Student's t of a partial correlation."""
     # a perfect fit may leave less than nothing by rounding
-    left = np.maximum(1 - np.square(correlation), 0.0)
+    t = np.maximum(1 - np.square(correlation), 0.0)
     with np.errstate(divide="ignore"):
-        return correlation * np.sqrt(freedom / left)
+        np.divide(freedom, t, out=t)  # new arrays of this size would take longer
+    return np.multiply(correlation, np.sqrt(t, out=t), out=t)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ that the profile likelihood does not exclude.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -31,6 +31,8 @@ TIE = 1e-10
 _DECIMALS = 12  # of proportions and bits
 _MOST_LARGEST = 1000  # values kept of every permuted map
 _MOST_KEPT = 2**22  # and of all permuted maps together
+_BLOCK = 16  # values of which the largest is looked at first
+_SINGLE = 1e-6  # values that differ by less may be one number in a float32
 _REGION_BITS = np.int64(2**29 - 1)  # those of float64 that are 0 in a float32
 _WITHOUT_LIMIT = np.finfo(np.float32).max
 
@@ -66,7 +68,7 @@ class NullCounts:
             return
         labelings = slice(first, first + permuted.shape[1])
         reached = permuted >= self.score[regions, np.newaxis]
-        self.n_reached[regions] += reached.sum(axis=1)
+        self.n_reached[regions] += reached.sum(axis=1, dtype=np.int32)
         maxima = self.maxima[labelings]
         np.maximum(maxima, permuted.max(axis=0), out=maxima)
         if self.null is not None:
@@ -95,6 +97,29 @@ def packed_largest(values: NDArray[np.floating], regions: Any) -> FloatArray:
     bits = limited.view(np.int64)
     bits |= regions
     return limited
+
+
+def largest_heights(
+    values: FloatArray,
+    regions: NDArray[np.intp],
+    n_kept: int,
+    heights: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return packed the largest heights of values (n_permutations, n); both rise."""
+    n_rows, n = values.shape
+    n_blocks = n // _BLOCK
+    if n_blocks <= n_kept:
+        return keep_largest(packed_largest(heights(values), regions), n_kept)
+    blocks = values[:, : n_blocks * _BLOCK].reshape(n_rows, _BLOCK, n_blocks)
+    # of this size are as many blocks' maxima as are kept
+    least = np.partition(blocks.max(axis=1), -n_kept, axis=1)[:, -n_kept:][:, :1]
+    reached = values >= least * np.where(least > 0, 1 - _SINGLE, 1 + _SINGLE)
+    place = np.flatnonzero(reached)
+    counts = reached.sum(axis=1, keepdims=True)
+    filled = np.arange(counts.max()) < counts
+    largest = np.full(filled.shape, -np.inf)
+    largest[filled] = packed_largest(heights(values.ravel()[place]), regions[place % n])
+    return keep_largest(largest, n_kept)
 
 
 def unpacked_largest(
@@ -226,13 +251,16 @@ class _Tail(NamedTuple):
     scale: FloatArray  # (n_candidates,)
     share: FloatArray  # (n_candidates,) probability of exceeding the threshold
 
-    def upper_limit(self, scores: FloatArray) -> FloatArray:
-        """Return the largest tail probability at scores (n,) above the threshold."""
-        excess = (scores - self.threshold)[:, np.newaxis]
-        with np.errstate(divide="ignore"):
-            log_gain = np.log1p(np.maximum(self.ratio * excess, -1))
-        tails = self.share * np.exp(-log_gain / (self.ratio * self.scale))
-        return np.asarray(tails.max(axis=1))
+    def lower(self, p_values: FloatArray, scores: FloatArray, floor: float) -> None:
+        """Lower p-values (n,) to the largest tail probability, at most to a floor."""
+        above = np.flatnonzero(scores > self.threshold)
+        for part in (above[batch] for batch in batches(len(above), _BATCH)):
+            excess = (scores[part] - self.threshold)[:, np.newaxis]
+            with np.errstate(divide="ignore"):
+                log_gain = np.log1p(np.maximum(self.ratio * excess, -1))
+            tails = self.share * np.exp(-log_gain / (self.ratio * self.scale))
+            limit = np.maximum(tails.max(axis=1), floor)
+            p_values[part] = np.minimum(p_values[part], limit)
 
 
 def tail_p_value(
@@ -306,9 +334,7 @@ def tail_p_value(
     level = check_level(confidence_level, "confidence_level")
     observed = real_array(score, "score")
     null = real_array(null_scores, "null_scores")
-    plain = _pvalues.permutation_p_value(
-        observed, null if null.ndim != 1 else null.reshape(-1, *(1,) * observed.ndim)
-    )
+    plain = _pvalues.permutation_p_value(observed, null)
     if null.ndim != 1 and null.shape[1:] != observed.shape:
         raise ValueError(
             f"null_scores must have shape (n_permutations,) or (n_permutations, "
@@ -325,7 +351,7 @@ def tail_p_value(
         fitted[column] = first > 0
         if fitted[column] and (scores[column] > ordered[first]).any():
             tail = _fit_tail(ordered, first, level)
-            _refine(refined[column], scores[column], tail, _FLOOR / (len(null) + 1))
+            tail.lower(refined[column], scores[column], _FLOOR / (len(null) + 1))
     return refined.reshape(observed.shape), fitted.reshape(null.shape[1:])
 
 
@@ -335,16 +361,6 @@ def _first_of_tail(ordered: FloatArray) -> int:
     if n_tail < _FEWEST or ordered[-n_tail] == ordered[-1]:
         return 0
     return int(np.searchsorted(ordered, ordered[-n_tail]))  # ties stay together
-
-
-def _refine(
-    p_values: FloatArray, scores: FloatArray, tail: _Tail, floor: float
-) -> None:
-    """Lower the p-values (n,) of scores above the threshold, in place."""
-    above = np.flatnonzero(scores > tail.threshold)
-    for part in (above[batch] for batch in batches(len(above), _BATCH)):
-        limit = np.maximum(tail.upper_limit(scores[part]), floor)
-        p_values[part] = np.minimum(p_values[part], limit)
 
 
 def _fit_tail(ordered: FloatArray, first: int, confidence_level: float) -> _Tail:

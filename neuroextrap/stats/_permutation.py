@@ -31,6 +31,12 @@ class _Units(NamedTuple):
     code: Codes  # label number of each unit
     groups: list[Codes]  # units of each group
 
+    @property
+    def counts(self) -> list[list[int]]:
+        """How often each label occurs in each group."""
+        n = len(self.labels)
+        return [np.bincount(self.code[m], minlength=n).tolist() for m in self.groups]
+
 
 def permute_labels(
     y: ArrayLike,
@@ -218,10 +224,8 @@ def shift_rows(
 
 def _n_renamings(units: _Units) -> int:
     """Count the exchanges of class names that turn every labeling into another."""
-    n_classes = len(units.labels)
-    counts = [np.bincount(units.code[m], minlength=n_classes) for m in units.groups]
-    _, alike = np.unique(np.array(counts), axis=1, return_counts=True)
-    return math.prod(math.factorial(int(number)) for number in alike)
+    _, alike = np.unique(np.array(units.counts), axis=1, return_counts=True)
+    return math.prod(map(math.factorial, alike.tolist()))
 
 
 def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> _Units:
@@ -271,10 +275,9 @@ def _distinct(values: ArrayLike, name: str, n: int) -> tuple[NDArray, Codes]:
 def _count(units: _Units) -> int:
     """Count distinct labelings exactly."""
     total = 1
-    for members in units.groups:
-        total *= math.factorial(len(members))
-        for times in np.bincount(units.code[members]):
-            total //= math.factorial(int(times))
+    for counts in units.counts:
+        total *= math.factorial(sum(counts))
+        total //= math.prod(map(math.factorial, counts))
     return total
 
 
@@ -296,7 +299,7 @@ def _drawn(units: _Units, n: int, rng: np.random.Generator) -> Codes:
 
 def _listed(units: _Units, n: int, rng: np.random.Generator) -> Codes:
     """Choose n of the other labelings from the full list, in its order."""
-    per_group = [np.array(list(_orders(units.code[m]))) for m in units.groups]
+    per_group = [np.array(list(_orders(counts))) for counts in units.counts]
     observed, radix = 0, 1
     for members, orders in zip(units.groups, per_group, strict=True):
         is_observed = (orders == units.code[members]).all(axis=1)
@@ -311,18 +314,11 @@ def _listed(units: _Units, n: int, rng: np.random.Generator) -> Codes:
     return codes
 
 
-def _orders(codes: Codes) -> Iterator[list[int]]:
-    """Yield every distinct order of the codes, in lexicographic order."""
-    order = sorted(int(code) for code in codes)
-    while True:
-        yield list(order)
-        pivot = len(order) - 2
-        while pivot >= 0 and order[pivot] >= order[pivot + 1]:
-            pivot -= 1
-        if pivot < 0:
-            return
-        swap = len(order) - 1
-        while order[swap] <= order[pivot]:
-            swap -= 1
-        order[pivot], order[swap] = order[swap], order[pivot]
-        order[pivot + 1 :] = order[:pivot:-1]
+def _orders(counts: list[int]) -> Iterator[list[int]]:
+    """Yield every distinct order of codes that occur so often, lexicographically."""
+    if not any(counts):
+        yield []
+    for code, count in enumerate(counts):
+        if count:
+            rest = [*counts[:code], count - 1, *counts[code + 1 :]]
+            yield from ([code, *later] for later in _orders(rest))

@@ -71,10 +71,20 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     # scores of more axes than those of one permutation: none of them is permutations
     more = max(0, observed.ndim - (null.ndim - 1))
     null = null.reshape(len(null), *[1] * more, *null.shape[1:])
-    if (np.isnan(null) & ~np.isnan(observed)).any():
+    unknown = np.isnan(null)
+    if unknown.any() and (unknown & ~np.isnan(observed)).any():
         raise ValueError("null_scores hold NaN where score is a number; drop them")
-    p = p_value_from_counts(np.count_nonzero(null >= observed, axis=0), len(null))
+    if null[0].size == 1:
+        n_reached = _count_reached(observed, null.ravel())
+    else:
+        n_reached = np.count_nonzero(null >= observed, axis=0)
+    p = p_value_from_counts(n_reached, len(null))
     return np.where(np.isnan(observed), np.nan, p)
+
+
+def _count_reached(scores: FloatArray, null: FloatArray) -> NDArray[np.intp]:
+    """Count how many of the null scores (n_permutations,) are as large as scores."""
+    return np.asarray(len(null) - np.searchsorted(np.sort(null), scores))
 
 
 def _at_precision_of(null_scores: ArrayLike, scores: ArrayLike) -> FloatArray:
@@ -122,8 +132,7 @@ def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArr
     maxima = real_array(null_maxima, "null_maxima", "n_permutations,")
     if np.isnan(maxima).any():
         raise ValueError("null_maxima must not hold NaN: drop regions without scores")
-    below = np.searchsorted(np.sort(maxima), values, side="left")
-    p = p_value_from_counts(len(maxima) - below, len(maxima))
+    p = p_value_from_counts(_count_reached(values, maxima), len(maxima))
     return np.where(np.isnan(values), np.nan, p)
 
 

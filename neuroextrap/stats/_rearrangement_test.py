@@ -17,8 +17,8 @@ from neuroextrap.stats._linear_scores import Scorer
 from neuroextrap.stats._null_counts import (
     NullCounts,
     keep_largest,
+    largest_heights,
     n_largest,
-    packed_largest,
     tail_p_value,
     tie_floor,
 )
@@ -62,7 +62,7 @@ def _pairs_among(
     place = np.full(n_features, -1, dtype=np.intp)
     place[features] = np.arange(len(features))
     pairs = place[neighbors]
-    return pairs[(pairs >= 0).all(axis=1)]
+    return pairs[(pairs[:, 0] >= 0) & (pairs[:, 1] >= 0)]
 
 
 def threshold_free_enhancement(
@@ -202,7 +202,7 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
     n_permutations: int,
     corrections: Corrections = Corrections(),
     *,
-    heights: Callable[[FloatArray], FloatArray] | None = None,
+    heights: Callable[[FloatArray], FloatArray] = np.asarray,
     parts: Iterable[Part] | None = None,
     run: Callable[..., Iterable[Any]] = map,
     progress: Callable[[int, int], None] | None = None,
@@ -230,14 +230,12 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
         found = NullCounts.start(floor[part.features], len(scores))
         compared = corrections.compared(scores)
         found.add(compared.T, 0)
-        high = compared if heights is None else heights(compared)
-        largest = packed_largest(high, features[part.features])
-        summary = Permuted(found, keep_largest(largest, n_kept))
+        regions = features[part.features]
+        summary = Permuted(found, largest_heights(compared, regions, n_kept, heights))
         if total.order is not None:
             summary.n_left = _pvalues.count_left(compared, floor, total.order)
         if corrections.neighbors is not None:
-            rows = scores if heights is None else heights(scores)
-            summary.cluster_maxima = _cluster_maxima(rows, corrections)
+            summary.cluster_maxima = _cluster_maxima(heights(scores), corrections)
         return part, summary
 
     for part, found in run(one_part, parts):
@@ -305,22 +303,21 @@ def rearrangement_test(
     return maps, total.cluster_maxima | {scorer.name: maxima}, bounds
 
 
-def _cluster_maps(
+def _sizes_of_clusters(
     heights: FloatArray, corrections: Corrections
-) -> dict[str, FloatArray]:
-    """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
-    maps, pairs = {}, corrections.neighbors
+) -> tuple[list[Clusters], dict[str, list[FloatArray]]]:
+    """Return clusters by sign, and their extents, masses and enhanced heights."""
+    found, sizes, pairs = [], {}, corrections.neighbors
     signs = (1, -1) if corrections.two_sided else (1,)
     if corrections.threshold is not None:
         excess = [s * heights - corrections.threshold for s in signs]
         found = [find_clusters(each, pairs) for each in excess]
-        for name in ("extent", "mass"):
-            spread = [each.spread(getattr(each, name)) for each in found]
-            maps[f"cluster_{name}"] = np.sum(spread, axis=0)
+        sizes["cluster_extent"] = [each.extent for each in found]
+        sizes["cluster_mass"] = [each.mass for each in found]
     if corrections.enhance:
         signed = [s * threshold_free_enhancement(s * heights, pairs) for s in signs]
-        maps["tfce"] = np.sum(signed, axis=0)
-    return maps
+        sizes["tfce"] = signed
+    return found, sizes
 
 
 def _cluster_maxima(
@@ -329,17 +326,21 @@ def _cluster_maxima(
     """Return the largest extent, mass and enhanced height of each map, a row each."""
     largest: dict[str, list[float]] = {}
     for row in rows:
-        for name, values in _cluster_maps(row, corrections).items():
-            largest.setdefault(name, []).append(np.abs(values).max())
+        for name, sizes in _sizes_of_clusters(row, corrections)[1].items():
+            most = max(np.abs(each).max(initial=0.0) for each in sizes)
+            largest.setdefault(name, []).append(most)
     return {name: np.array(values) for name, values in largest.items()}
 
 
 def _cluster_p_values(
     heights: FloatArray, maxima: dict[str, FloatArray], corrections: Corrections
 ) -> dict[str, FloatArray]:
-    """Return maps of clusters, and their family-wise p; outside, 1."""
+    """Return maps of clusters, and their family-wise p; outside, 0 and 1."""
     maps: dict[str, FloatArray] = {}
-    for name, values in _cluster_maps(heights, corrections).items():
+    found, sizes = _sizes_of_clusters(heights, corrections)
+    for name, of_signs in sizes.items():
+        spread = of_signs if name == "tfce" else map(Clusters.spread, found, of_signs)
+        values = np.sum(list(spread), axis=0)
         size = np.abs(values)
         floor = tie_floor(size, size if name == "tfce" else 1 + size)
         p = _pvalues.max_statistic_p_value(floor, maxima[name])

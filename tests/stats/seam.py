@@ -102,6 +102,7 @@ from neuroextrap.stats._null_counts import (
     LargestValues,
     NullCounts,
     _fit_tail,
+    largest_heights,
     n_largest,
     packed_largest,
     round_ties,

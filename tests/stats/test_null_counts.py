@@ -7,7 +7,9 @@ from neuroextrap.stats import max_statistic_p_value, permutation_p_value
 from tests.stats.seam import (
     LargestValues,
     NullCounts,
+    largest_heights,
     n_largest,
+    packed_largest,
     round_ties,
     spread_known,
     tie_floor,
@@ -51,6 +53,19 @@ def test_the_largest_values_are_those_of_sorted_maps(sizes, n_kept):
     np.testing.assert_array_equal(values, -np.sort(-null, axis=1)[:, :n_kept])
     np.testing.assert_array_equal(np.take_along_axis(null, regions, axis=1), values)
     assert all(len(set(row)) == n_kept for row in regions.tolist())
+
+
+@pytest.mark.parametrize("n_kept", [1, 7, 300])
+@pytest.mark.parametrize("shift", [-9, 0, 9])
+@pytest.mark.parametrize("step", [0.0, 1e-8, 0.5])
+def test_the_largest_heights_are_found_without_a_look_at_all(n_kept, shift, step):
+    values = np.random.default_rng(3).normal(size=(11, 700)) + shift
+    values = np.round(values / step) * step if step else values
+    values[0, :20] = np.inf
+    found = largest_heights(values, np.arange(700), n_kept, np.arcsinh)
+    every = packed_largest(np.arcsinh(values), np.arange(700))
+    expected = np.sort(every, axis=1)[:, -n_kept:]
+    np.testing.assert_array_equal(np.sort(found, axis=1), expected)
 
 
 def test_values_that_are_still_missing_are_marked():
