@@ -215,7 +215,7 @@ def _check_ranges(options, args):
         for name, option in named.items():
             value = getattr(args, name)
             for each in value if isinstance(value, list) else [value]:
-                option.check(f"{word_of(name)} ", each)
+                option.check_range(f"{word_of(name)} ", each)
 
 
 def _add_option(group, name, option):

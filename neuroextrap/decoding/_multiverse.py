@@ -25,7 +25,6 @@ from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
 
 _MM = 1e-3  # by which places may differ that are the same
-_SAME = "n_permutations", "random_state"
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -153,7 +152,7 @@ def multiverse(
         region_scores=found,
         table=_table(options, scored, tested, corrected),
         parameters={"pipelines": options},
-        random_state=next(iter(lights.values())).random_state,
+        random_state=first.parameters.random_state,
         findings=[f for f in findings if any(map(f.touches, found))],
         page=multiverse_page,
         table_file="pipelines.tsv",
@@ -218,15 +217,15 @@ def _checked(pipelines, imgs):
 
 def _check_same(lights):
     """Raise unless all searchlights draw the same permutations."""
-    for option in _SAME:
+    for option in ("n_permutations", "random_state"):
         values = [getattr(light, option) for light in lights]
         if any(value != values[0] for value in values):
             raise ValueError(
                 f"pipelines have {option} {', '.join(map(repr, values))}; give all the "
                 "same, so that labels are permuted alike"
             )
-    n_permutations, seed = (getattr(lights[0], option) for option in _SAME)
-    if not n_permutations:
+    seed = lights[0].random_state
+    if not lights[0].n_permutations:
         raise ValueError("pipelines need permutations; give n_permutations=1000, say")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise ValueError(

@@ -80,7 +80,22 @@ class Design(Keeping):
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
         """Chains that make up the design; none where training sets do not grow."""
-        return _growing_chains(self)
+        starts = [0]
+        for fold, ((train, test), (longer, _)) in enumerate(pairwise(self.folds)):
+            grown = np.append(train, test)
+            if len(grown) != len(longer) or not np.array_equal(
+                np.sort(grown), np.sort(longer)
+            ):
+                starts.append(fold + 1)
+        if len(starts) == len(self.folds):
+            return ()
+        chains = []
+        for first, stop in pairwise([*starts, len(self.folds)]):
+            tested = [test for _, test in self.folds[first:stop]][::-1]
+            others = np.setdiff1d(self.held_out[stop - 1], tested[0])
+            edges = np.cumsum([len(others), *(len(test) for test in tested)])
+            chains.append(Chain(first, np.concatenate([others, *tested]), edges))
+        return tuple(chains)
 
     @cached_property
     def test(self) -> np.ndarray:
@@ -166,26 +181,6 @@ class Design(Keeping):
         for parts in (self.held_out, test_rows):
             arrays += [np.concatenate(parts), np.cumsum([0, *map(len, parts)])]
         return tuple(arrays)
-
-
-def _growing_chains(design: Design) -> tuple[Chain, ...]:
-    """Return the chains that make up a design; none where training sets do not grow."""
-    starts = [0]
-    for fold, ((train, test), (longer, _)) in enumerate(pairwise(design.folds)):
-        grown = np.append(train, test)
-        if len(grown) != len(longer) or not np.array_equal(
-            np.sort(grown), np.sort(longer)
-        ):
-            starts.append(fold + 1)
-    if len(starts) == len(design.folds):
-        return ()
-    chains = []
-    for first, stop in pairwise([*starts, len(design.folds)]):
-        tested = [test for _, test in design.folds[first:stop]][::-1]
-        others = np.setdiff1d(design.held_out[stop - 1], tested[0])
-        edges = np.cumsum([len(others), *(len(test) for test in tested)])
-        chains.append(Chain(first, np.concatenate([others, *tested]), edges))
-    return tuple(chains)
 
 
 def as_slice(index: np.ndarray) -> slice | np.ndarray:

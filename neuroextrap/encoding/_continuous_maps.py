@@ -11,7 +11,7 @@ from neuroextrap.analysis._region_maps import maps_of_regions
 from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.encoding._identified_responses import (
+from neuroextrap.encoding._experiment import (
     p_values_of_correlation,
     prediction_scores,
     standardized,

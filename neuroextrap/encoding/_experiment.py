@@ -1,4 +1,4 @@
-"""Test responses, predictions and residuals as one table for the loop over regions."""
+"""Test responses and predictions: a table for loops over regions, scores of voxels."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,11 +8,13 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.design._course_of_runs import findings_of_series
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._folds import of_unit_length
 from neuroextrap.design._permutations import exchanged, few_exchanges
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
+from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
 from neuroextrap.stats._permutation import FewLabelings
 
 FOLDS_NOTE = (
@@ -265,3 +267,86 @@ def _bound_notes(estimator, experiment):
     tested = stats.TestDesign(n_candidates, repeats, confidence_level=level)
     note = POPULATION_NOTE.format(classes="stimuli")
     return [note, _VACUOUS.format(n_candidates)] if tested.is_vacuous else [note]
+
+
+def prediction_scores(
+    responses,
+    predictions,
+    *,
+    groups=None,
+    noise_variance=None,
+    n_permutations=0,
+    exchange="rows",
+    random_state=0,
+):
+    """Compute explained variance and correlation of held-out responses by voxel.
+
+    Of `responses` y and `predictions` f, both (n_test, n_features), and the
+    `noise_variance` (n_features,) of the responses as they are, if it is known ::
+
+        r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
+        noise_ceiling = max(0, 1 - noise_variance / Var(y))
+        r2_normalized = r2 / noise_ceiling
+        correlation_normalized = correlation / sqrt(noise_ceiling)
+
+    They are NaN where something is constant, or the ceiling is zero. p-values are those
+    of the correlation (one-sided), by predictions that are permuted over responses
+    within `groups` as `exchange` says, in the same way in every voxel; circular shifts
+    hold for stationary series that are long compared with the time over which they
+    correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
+    Harris 2020, "A shift test for independence in generic time series".)
+    """
+    Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
+    if not (np.isfinite(Y).all() and np.isfinite(F).all()):
+        raise ValueError("responses and predictions must be finite; drop these voxels")
+    total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = np.where(total > 0, 1 - ((Y - F) ** 2).sum(axis=0) / total, np.nan)
+    y, f = standardized(Y), standardized(F)
+    scores = {"r2": r2, "correlation": np.einsum("tv,tv->v", y, f)}
+    if noise_variance is not None:
+        scores |= _normalized(scores, Y, noise_variance)
+    if n_permutations:
+        orders = exchanged(
+            np.arange(len(Y)),
+            exchange=exchange,
+            groups=groups,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        tell(findings_of_series(Y, F, groups, exchange=exchange))
+        scores |= p_values_of_correlation(y, f, scores["correlation"], orders)
+    return scores
+
+
+def _normalized(scores, Y, noise_variance):
+    """Noise ceiling of responses, and scores divided by what it allows."""
+    noise = np.asarray(noise_variance)
+    total = Y.var(axis=0, ddof=1) if len(Y) > 1 else np.zeros(Y.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ceiling = np.where(total > 0, np.maximum(1 - noise / total, 0), np.nan)
+        attainable = np.where(ceiling > 0, ceiling, np.nan)
+        return {
+            "noise_ceiling": ceiling,
+            "r2_normalized": scores["r2"] / attainable,
+            "correlation_normalized": scores["correlation"] / np.sqrt(attainable),
+        }
+
+
+def standardized(values):
+    """Columns of mean zero and length one; NaN where constant."""
+    varies = np.ptp(values, axis=0) > 0
+    centered = np.where(varies, values - values.mean(axis=0), 0)
+    return of_unit_length(centered, 0, of_zero=np.nan)
+
+
+def p_values_of_correlation(y, f, observed, orders):
+    """Count permuted correlations that reach the observed ones."""
+    known = ~np.isnan(observed)
+    y, f = y[:, known], f[:, known]
+    counts = NullCounts.start(tie_floor(observed[known], 1.0), len(orders))
+    for index, order in enumerate(orders):
+        permuted = np.einsum("tv,tv->v", y, f[order])
+        counts.add(permuted[:, np.newaxis], index)
+    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
+    return spread_known(known, p_values)

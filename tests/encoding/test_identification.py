@@ -190,17 +190,6 @@ def test_posterior_is_bayes_rule(experiment):
     )
 
 
-def test_posterior_is_calibrated_when_the_model_is_right():
-    rng = np.random.default_rng(7)
-    X, W = rng.normal(size=(2400, 4)), rng.normal(size=(4, 6))
-    Y = X @ W + 2 * rng.normal(size=(2400, 6))
-    model = EncodingIdentification(encoder=Ridge(alpha=1e-6)).fit(X[:2000], Y[:2000])
-    model.identify(X[2000:], Y[2000:])
-    found = model.posterior(0)
-    confidence, right = found.max(axis=1), found.argmax(axis=1) == np.arange(400)
-    assert right.mean() == pytest.approx(confidence.mean(), abs=0.06)
-
-
 def test_elastic_net_residuals_are_cross_validated(experiment):
     e = experiment
     encoder = ElasticNetEncoder(n_alphas=10, eps=1e-3)
@@ -216,20 +205,6 @@ def test_supplied_noise_residuals_are_used(experiment):
     sigma = encoding_covariance(E - E.mean(axis=0))
     expected = mahalanobis_margins(e.Y_test, model.predict(e.test), sigma)
     np.testing.assert_allclose(model.region_margins(0), expected, rtol=1e-3)
-
-
-def test_results_do_not_depend_on_the_number_of_workers(experiment):
-    e = experiment
-    members = scipy.sparse.csr_array(np.random.default_rng(9).random((40, 30)) < 0.4)
-    one, two = (
-        _fit(e, regions=members, n_permutations=20, n_jobs=n).identify(
-            e.test, e.Y_test, groups=np.zeros(24)
-        )
-        for n in (1, 2)
-    )
-    for name, values in one.region_scores_.items():
-        np.testing.assert_array_equal(values, two.region_scores_[name])
-    np.testing.assert_array_equal(one.null_maxima_, two.null_maxima_)
 
 
 def test_bad_voxels_are_left_out_and_told(experiment):

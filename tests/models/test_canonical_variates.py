@@ -235,7 +235,7 @@ def test_data_are_checked():
         CanonicalVariates().fit(X, np.zeros(len(y)))
     with pytest.raises(ValueError, match="no within-class degree of freedom"):
         CanonicalVariates().fit(X[:3], [0, 1, 2])
-    with pytest.raises(ValueError, match=r"groups of shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"groups has shape \(3,\), y has \(36,\)"):
         CanonicalVariates().fit(X, y, groups[:3])
     noiseless = np.eye(3)[y]
     with pytest.raises(ValueError, match="do not vary within"):

@@ -161,6 +161,19 @@ def gap_closed(sums, dual_norm, norm, l1, l2, goal):
     return _duality_gap(sums, dual_norm, norm, l1, l2) <= goal
 
 
+@njit(cache=True, nogil=True, fastmath=FAST)
+def weight_sums(weights, products, gradient):
+    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `duality_gap`."""
+    fitted = left = absolute = squares = 0.0
+    for i in range(weights.size):
+        w = weights[i]
+        fitted += w * products[i]
+        left += w * gradient[i]
+        absolute += abs(w)
+        squares += w * w
+    return fitted, left, absolute, squares
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def coordinate_minimum(pull, curvature, l1, l2):
     """Best value of one coefficient; `pull` is its gradient without its own share."""

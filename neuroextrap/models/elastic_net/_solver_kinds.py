@@ -6,16 +6,17 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
-    FAST,
     N_ITERATES,
     GramProblems,
     anderson_weights,
     assign,
     coordinate_minimum,
     gap_closed,
+    largest_magnitude,
     newton_target,
     objective,
     subtract,
+    weight_sums,
 )
 from neuroextrap.models.elastic_net._solvers import Solver, predict_fold
 from neuroextrap.models.elastic_net._working_sets import Problem, State, solve_folds
@@ -169,22 +170,9 @@ def _sweep(gram, columns, active):
 def _is_solved(columns, c, tol):
     """Whether the duality gap of column `c` is at most `tol` times its norm."""
     weights, gradient, products, norm, l1, l2 = columns
-    sums, dual = _sums(weights[c], gradient[c], products[c], l2[c])
+    sums = weight_sums(weights[c], products[c], gradient[c])
+    dual = largest_magnitude(gradient[c] - l2[c] * weights[c])
     return gap_closed(sums, dual, norm[c], l1[c], l2[c], tol * norm[c])
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _sums(weights, gradient, products, l2):
-    """Return sums (w'q, w'gradient, |w|_1, |w|^2) and largest |gradient - l2 w|."""
-    fitted = left = absolute = squares = dual = 0.0
-    for j in range(weights.size):
-        w, g = weights[j], gradient[j]
-        fitted += w * products[j]
-        left += w * g
-        absolute += abs(w)
-        squares += w * w
-        dual = max(dual, abs(g - l2 * w))
-    return (fitted, left, absolute, squares), dual
 
 
 @njit(nogil=True, inline="always")
@@ -236,8 +224,8 @@ def _newton(gram, columns, c):
 def _jump(columns, c, trial, gradient):
     """Replace the coefficients of column `c` by a trial if the objective falls."""
     l1, l2, products = columns.l1[c], columns.l2[c], columns.products[c]
-    new, _ = _sums(trial, gradient, products, l2)
-    now, _ = _sums(columns.weights[c], columns.gradient[c], products, l2)
+    new = weight_sums(trial, products, gradient)
+    now = weight_sums(columns.weights[c], products, columns.gradient[c])
     if objective(new, l1, l2) < objective(now, l1, l2):
         assign(columns.weights[c], trial)
         assign(columns.gradient[c], gradient)
@@ -274,18 +262,7 @@ class WorkingSetSolver(Solver):
 
     def keep(self, which):
         if which.size:
-            state = self._state
-            self._best = [
-                (members[:size].copy(), weights[:size].copy(), gradient.copy(), last)
-                for members, weights, gradient, last, size in zip(
-                    state.members,
-                    state.weights,
-                    state.gradient,
-                    state.penalty[:, 0].copy(),
-                    state.size,
-                    strict=True,
-                )
-            ]
+            self._best = [self._solution(f) for f in range(self._n_folds)]
 
     def average(self, which):  # noqa: ARG002
         mean = np.zeros((1, self._state.is_member.shape[1]))
@@ -326,6 +303,12 @@ class WorkingSetSolver(Solver):
             targets.values[v],
             self._trains,
         )
+
+    def _solution(self, f):
+        """Copy members, their weights, gradient and penalty of a fold."""
+        state, own = self._state, (f, slice(self._state.size[f]))
+        kept = state.members[own], state.weights[own], state.gradient[f]
+        return *(values.copy() for values in kept), state.penalty[f, 0]
 
     def _restore(self):
         """Go back to the gradients kept; return their coefficients."""

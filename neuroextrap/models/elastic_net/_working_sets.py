@@ -15,7 +15,6 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
-    FAST,
     assign,
     conjugate_gradients,
     coordinate_minimum,
@@ -28,6 +27,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     predicted_pulls,
     subtract,
     subtract_rows,
+    weight_sums,
 )
 
 # one target's view of the training sets, an entry each
@@ -89,19 +89,6 @@ def _grow(state, needed):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _weight_sums(weights, products, inner):
-    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `duality_gap`."""
-    fitted = left = absolute = squares = 0.0
-    for i in range(weights.size):
-        w = weights[i]
-        fitted += w * products[i]
-        left += w * inner[i]
-        absolute += abs(w)
-        squares += w * w
-    return fitted, left, absolute, squares
-
-
 @njit(nogil=True, inline="always")
 def _sharpen(state, problem, f, threshold):
     """Compute gradients from features where they may be above a threshold."""
@@ -151,7 +138,7 @@ def _is_solved(state, problem, f, l1, l2, goal):
     for i in range(size):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
     products = problem.products[f][state.members[f, :size]]
-    sums = _weight_sums(state.weights[f, :size], products, state.inner[f, :size])
+    sums = weight_sums(state.weights[f, :size], products, state.inner[f, :size])
     return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
 
 
@@ -272,7 +259,7 @@ def _newton(state, products, f, l1, l2):
         w = weights[support[a]]
         residual[a] = inner[support[a]] - l2 * w - l1 * np.sign(w)
     step, change = conjugate_gradients(block, support, residual, l2, _width(state, f))
-    before = objective(_weight_sums(weights, products, inner), l1, l2)
+    before = objective(weight_sums(weights, products, inner), l1, l2)
     kept_weights, kept_inner = weights.copy(), inner.copy()
     moved = weights[support] + step
     flips = np.flatnonzero(moved * weights[support] <= 0.0)
@@ -282,7 +269,7 @@ def _newton(state, products, f, l1, l2):
     for a in range(support.size):
         weights[support[a]] = moved[a]
     subtract(inner, 1.0, change[:size])
-    if objective(_weight_sums(weights, products, inner), l1, l2) >= before:
+    if objective(weight_sums(weights, products, inner), l1, l2) >= before:
         assign(weights, kept_weights)
         assign(inner, kept_inner)
 
@@ -301,7 +288,7 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
         _newton(state, products, f, l1, l2)
         _sweep(weights, wider, state.block[f], l1, l2)
         dual = largest_magnitude(inner - l2 * weights)
-        sums = _weight_sums(weights, products, inner)
+        sums = weight_sums(weights, products, inner)
         if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
             return True
     return False
