@@ -96,17 +96,15 @@ COMMAND = parser.Command(
 
 
 def run(args):
-    """Analyze participants, or the group, or list them; return the exit code."""
+    """Analyze participants, or the group, or list them."""
     args.given = _read_configuration(args)
     if args.level == "participant":
         return _run_participants(args)
     if args.level == "group":
-        say(_grouped(args))
-        return 0
+        return _grouped(args)
     from neuroextrap.images._bids_runs import find_participants
 
-    say("\n".join(find_participants(args.derivatives)))
-    return 0
+    return "\n".join(find_participants(args.derivatives))
 
 
 def _run_participants(args):

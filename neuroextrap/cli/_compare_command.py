@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from neuroextrap.analysis._options import set_size_or_name
-from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import Command, read_groups
 
 _EXAMPLES = """\
@@ -94,7 +93,7 @@ def run(args):
     how = {name: getattr(args, name) for name in _SHARED}
     check_output_directory(args.out, overwrite=args.overwrite)
     what, best = compare(args, names, how)
-    say(
+    return (
         f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
         f"pairs):\n{text_table(best, _SHOWN.split())}\ncomparison.tsv in {args.out}"
     )

@@ -3,7 +3,6 @@
 from typing import Any
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 
 _EXAMPLES = """\
 RUNS: tab-separated, one row for each run, with the columns
@@ -72,10 +71,9 @@ def run(args):
     model = ContinuousEncoding(**parser.parameters_of(args, "continuous"))
     if output.dry_run:
         cost = estimate_cost_of_runs(model, table, args.segments)
-        say(cost_of_regions(cost, what=f"{len(table.sets)} runs, "))
-        return
+        return cost_of_regions(cost, what=f"{len(table.sets)} runs, ")
     maps: Any = model.fit_runs(table, seconds=args.segments)
-    say(output.write_maps(maps, _shown(maps.region_scores_)))
+    return output.write_maps(maps, _shown(maps.region_scores_))
 
 
 def _shown(names):

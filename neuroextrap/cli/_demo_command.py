@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OUT, Command, read_groups
 
 _DESCRIPTION = """\
@@ -54,4 +53,4 @@ def run(args):
     with replaced_results(parts, **given) as [folder]:
         played = [acts.perform(act, folder, record, **how) for act in acts.ACTS]
         acts.demo_page(played).save_as_html(folder / "report.html")
-    say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")
+    return f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html"

@@ -3,7 +3,6 @@
 from math import nan
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 
 _EXAMPLES = """\
 --stimuli: tab-separated, one row for each volume, with the columns
@@ -89,12 +88,11 @@ def run(args):
     model = _model(args, data)
     if output.dry_run:
         cost = estimate_cost(model, data)
-        say(cost_of_regions(cost, args.shard, f"{len(data.tested)} stimuli, "))
-        return
+        return cost_of_regions(cost, args.shard, f"{len(data.tested)} stimuli, ")
     fitted = data.identify(model)
     set_sizes = sorted({*args.extrapolate}) if args.extrapolate else None
     predicted = extrapolation_table(fitted, set_sizes, args.interval_level)
-    say(output.write_analysis(fitted, {"extrapolation": predicted}))
+    return output.write_analysis(fitted, {"extrapolation": predicted})
 
 
 def _model(args, data):

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -141,16 +140,13 @@ def run(args):
     roles = "imgs paired_imgs design null mask"
     output = Output.of_images(args, args.imgs, roles, keep_desc=True)
     if output.dry_run:
-        say(_cost(args))
-        return
+        return _cost(args)
     maps = _tested(args)
     maps.random_state = args.random_state
     pages = output.pages(maps, labels_img=output.atlas)
     maps.to_directory(output.folder, more=pages, **output.how)
-    say(summary(maps, len(maps.subjects)))
-    say(f"maps and sidecars in {output.places.folder}")
-    if output.report:
-        say(f"open {output.places.path('report.html')}")
+    said = summary(maps, len(maps.subjects))
+    return f"{said}\n{output.told('maps and sidecars')}"
 
 
 def _is_given(args, name):

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from neuroextrap.cli._console import logger, say
+from neuroextrap.cli._console import logger
 from neuroextrap.cli._parser import LAST, Command, read_groups
 
 _EXAMPLES = """\
@@ -101,8 +101,7 @@ def run(args):
     samples, data, labels = _read(args)
     curve = _curve(args, data)
     if output.dry_run:
-        say(_cost(curve, labels))
-        return
+        return _cost(curve, labels)
     curves = {name: curve(y=y) for name, y in labels.items()}
     maps: tuple[dict, dict] = {}, {}
     if samples.masker is not None:
@@ -110,7 +109,7 @@ def run(args):
     asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
     asked["classifier"] = curve.keywords["classifier"]
     about = {"parameters": asked, "random_state": args.random_state}
-    say(_written(output, curves, maps, inputs=data | labels, **about))
+    return _written(output, curves, maps, inputs=data | labels, **about)
 
 
 def _curve(args, data):

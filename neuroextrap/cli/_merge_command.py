@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OUT, PICTURES, Command, read_groups
 
 _EXAMPLES = """\
@@ -54,7 +53,7 @@ def run(args):
     first, *others = [kind.from_directory(part) for part in args.parts]
     whole = first.merge(*others, allow_missing=args.allow_missing)
     output.origin = replace(whole.origin_, record=output.origin.record)
-    say(output.write_analysis(whole))
+    return output.write_analysis(whole)
 
 
 def _kind_and_bids(args):

@@ -3,7 +3,6 @@
 from typing import Any
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 from neuroextrap.cli._option_files import RaisingParser
 from neuroextrap.cli._searchlight_command import ANALYSIS, RESOURCES
 
@@ -59,7 +58,7 @@ def run(args):
     found.bg_img_ = first.bg_img
     pages = {"report.html": found.generate_report().save_as_html}
     found.to_directory(args.out, overwrite=args.overwrite, more=pages)
-    say(
+    return (
         f"p_value_fwe holds for all voxels and pipelines together:\n"
         f"{text_table(found.table_, _SHOWN.split())}\n"
         f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.cli._console import logger, say
+from neuroextrap.cli._console import logger
 from neuroextrap.cli._parser import Command, read_groups
 
 _EXAMPLES = """\
@@ -91,7 +91,7 @@ def run(args):
     shown += [text_table(joined(found, "pools"))]
     shown += [text_table(tables["comparison"]) for _ in compared]
     notes = named_notes(found, compared)
-    say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
+    return "\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])])
 
 
 def _take_output(args):

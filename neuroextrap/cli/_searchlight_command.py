@@ -1,7 +1,7 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import logger, say
+from neuroextrap.cli._console import logger
 
 _EXAMPLES = """\
 events: tab-separated text, one table for each image or one for all volumes.
@@ -155,6 +155,5 @@ def run(args):
         logger.warning("%s", _ONE_BY_ONE)
     planned = asked.plan()
     if output.dry_run:
-        say("\n".join(asked.cost(planned)))
-    else:
-        say(asked.answer(planned, output))
+        return "\n".join(asked.cost(planned))
+    return asked.answer(planned, output)

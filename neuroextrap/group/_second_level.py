@@ -253,13 +253,10 @@ class Comparison:
         asked, scorer = self.asked, self.scorer()
         tell(findings_of_variances(self.groups))
         corrections, arrangements = self.corrections(), self.arrangements()
+        progress = Progress(asked.verbose, unit="permutations")
+        how = {"run": partial(_in_threads, asked.n_jobs), "progress": progress}
         tested, maxima, discoveries = rearrangement_test(
-            scorer,
-            arrangements,
-            self.test.rows,
-            corrections,
-            run=partial(_in_threads, asked.n_jobs),
-            progress=Progress(asked.verbose, unit="permutations"),
+            scorer, arrangements, self.test.rows, corrections, **how
         )
         return group_maps(
             "second_level",
