@@ -204,13 +204,6 @@ class Labelings(Keeping):
         """Number of labelings B."""
         return len(self.codes)
 
-    def one_hot(self, dtype: Any = np.float32) -> np.ndarray:
-        """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""
-        classes = np.arange(self.n_classes)[None, :, None]
-        return self.keep(
-            np.dtype(dtype), lambda: (self.codes.T[:, None, :] == classes).astype(dtype)
-        )
-
     def some(self, columns: np.ndarray) -> "Labelings":
         """Return selected labelings, which are computed as in the whole batch."""
         some = Labelings(self.codes[columns], self.n_classes)
