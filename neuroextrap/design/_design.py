@@ -158,9 +158,8 @@ class Design(Keeping):
     @cached_property
     def tests_each_once(self) -> bool:
         """Whether every sample is tested once, by the fold that holds it out."""
-        held, samples = np.concatenate(self.held_out), np.arange(self.n_samples)
-        once = np.array_equal(np.sort(held), samples)
-        return once and np.array_equal(self.test, held)
+        held = np.concatenate(self.held_out)
+        return np.array_equal(self.order, held) and np.array_equal(self.test, held)
 
     @cached_property
     def fold_views(self) -> tuple[tuple[Any, Any], ...]:
