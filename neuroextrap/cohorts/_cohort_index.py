@@ -9,7 +9,7 @@ from neuroextrap.cohorts._cohort_records import read_records, write_text, writte
 from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.maps._provenance import file_hash, read_json
-from neuroextrap.reporting._finding import decide, place_words
+from neuroextrap.reporting._maps_section import decide, place_words
 from neuroextrap.reporting._page import format_number, make_page, render
 from neuroextrap.reporting._pictures import projections
 

@@ -14,12 +14,14 @@ from neuroextrap.plotting._information_plots import (
     draw_distances,
     draw_specification_curve,
 )
-from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import (
     Look,
     PageMaps,
     Pictures,
     choose_background,
+    decide,
+    named_place,
+    words_of_regions,
 )
 from neuroextrap.reporting._page import (
     capitalized,
