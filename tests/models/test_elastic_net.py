@@ -434,12 +434,6 @@ def test_folds_are_dealt_out_at_random(repeats):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"l1_ratios": (0.0, 0.5)}, r"l1_ratios=\(0.0, 0.5\) must lie in \(0, 1\]"),
-        ({"n_alphas": 0}, "n_alphas must be an integer >= 1; got 0"),
-        ({"eps": 1.0}, "eps=1.0 must lie in"),
-        ({"tol": 0.0}, "tol=0.0 must be positive"),
-        ({"solver": "lars"}, "solver='lars' must be one of"),
-        ({"cv": 100}, "cv=100 folds need at least 100 samples"),
         ({"cv": ShuffleSplit(2, random_state=0)}, "exactly once"),
         ({"cv": [([0], [0]), ([1], list(range(1, 80)))]}, "cv fold 0 has 1 training"),
     ],
