@@ -291,12 +291,10 @@ def prediction_scores(
         r2_normalized = r2 / noise_ceiling
         correlation_normalized = correlation / sqrt(noise_ceiling)
 
-    They are NaN where something is constant, or the ceiling is zero. p-values are those
-    of the correlation (one-sided), by predictions that are permuted over responses
-    within `groups` as `exchange` says, in the same way in every voxel; circular shifts
-    hold for stationary series that are long compared with the time over which they
-    correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
-    Harris 2020, "A shift test for independence in generic time series".)
+    They are NaN where something is constant, or the ceiling is zero. p-values of the
+    correlation (one-sided) exchange predictions within `groups`, in the same way in
+    every voxel. (Schoppe et al. 2016, normalized correlation; Harris 2020, "A shift
+    test for independence in generic time series".)
     """
     Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
     if not (np.isfinite(Y).all() and np.isfinite(F).all()):
