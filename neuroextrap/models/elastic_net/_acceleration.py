@@ -230,31 +230,6 @@ def anderson_weights(iterates):
     return weights / weights.sum()
 
 
-@njit(cache=True, nogil=True)
-def newton_target(gram, products, weights, l1, l2):
-    """Minimum among coefficients of the present signs; what would flip becomes zero."""
-    size = weights.size
-    right = np.empty(size)
-    if size == 0:
-        return right
-    # a pure lasso may be singular; a jump is kept only if the objective falls
-    ridge = 1e-9 * np.trace(gram) / size
-    for i in range(size):
-        gram[i, i] += max(l2, ridge)
-        right[i] = products[i] - l1 * np.sign(weights[i])
-    # Cholesky; both triangular solves run along rows
-    lower = np.linalg.cholesky(gram)
-    for i in range(size):
-        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
-    for i in range(size - 1, -1, -1):
-        right[i] /= lower[i, i]
-        subtract(right[:i], right[i], lower[i, :i])
-    for i in range(size):
-        if weights[i] * right[i] <= 0.0:
-            right[i] = 0.0
-    return right
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def dot(left, right):
     """Sum of products."""
@@ -299,6 +274,34 @@ def conjugate_gradients(gram, support, residual, l2, size):
         for a in range(residual.size):
             direction[a] = residual[a] + squares / before * direction[a]
     return step, change
+
+
+@njit(cache=True, nogil=True)
+def newton_step(weights, gradient, products, gram, penalties, width):
+    """Jump towards the minimum of the present signs, if the objective falls.
+
+    In place; of `gram` the first `width` columns count, which may be more than weights.
+    """
+    l1, l2 = penalties
+    support = np.flatnonzero(weights)
+    residual = np.empty(support.size, gram.dtype)
+    for a in range(support.size):
+        w = weights[support[a]]
+        residual[a] = gradient[support[a]] - l2 * w - l1 * np.sign(w)
+    step, change = conjugate_gradients(gram, support, residual, l2, width)
+    before = objective(weight_sums(weights, products, gradient), l1, l2)
+    kept_weights, kept_gradient = weights.copy(), gradient.copy()
+    moved = weights[support] + step
+    flips = np.flatnonzero(moved * weights[support] <= 0.0)
+    # the step went to `moved`, not to zero
+    subtract_rows(change, moved[flips].astype(gram.dtype), gram, support[flips])
+    moved[flips] = 0.0
+    for a in range(support.size):
+        weights[support[a]] = moved[a]
+    subtract(gradient, 1.0, change[: weights.size])
+    if objective(weight_sums(weights, products, gradient), l1, l2) >= before:
+        assign(weights, kept_weights)
+        assign(gradient, kept_gradient)
 
 
 @njit(cache=True, nogil=True)
