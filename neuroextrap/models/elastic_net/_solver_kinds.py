@@ -7,7 +7,6 @@ from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
     N_ITERATES,
-    GramProblems,
     anderson_weights,
     assign,
     coordinate_minimum,
@@ -71,12 +70,6 @@ class BatchSolver(Solver):
     def refit(self, start, l1, l2):
         everyone = np.arange(len(start))
         return self._solve_entry(0, everyone, start.copy(), l1, l2)[0]
-
-    def problems(self):
-        targets = self._targets
-        return GramProblems(
-            self._folds.gram[0], targets.products[:, 0], targets.norm[:, 0]
-        )
 
     def _start(self, f, which, restart):
         """Point along the path's last step, (n, n_features); remember that step."""
