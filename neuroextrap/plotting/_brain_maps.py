@@ -68,7 +68,9 @@ def volume_background(img, places, bg_img=None, *, own=None):
     if in_mni152:
         return Background(mni152_template(), True, "")
     below = None if own is None else _anatomy(own)
-    return Background(below, False, _why(img, share, below))
+    why = _why(img, share, below)
+    _LOGGER.info("%s", why)
+    return Background(below, False, why)
 
 
 def _why(img, share, below):
@@ -330,8 +332,6 @@ def plot_map(
     threshold = None if threshold is None else check_number(threshold, "threshold")
     places = apply_affine(affine, np.argwhere(np.isfinite(data)))
     below = volume_background(open_image(img, "img").img, places, bg_img)
-    if below.why:
-        _LOGGER.info("%s", below.why)
     return draw_map(data, affine, below.img, threshold=threshold, **options)
 
 

@@ -17,9 +17,7 @@ from neuroextrap.reporting._page import (
     format_confidence,
     format_p_value,
     frame_table,
-    percent_at_least,
     render,
-    tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.stats._pvalues import LEVEL
@@ -201,7 +199,7 @@ def discoveries_section(view, areas=None):
         area=in_areas[0] if len(in_areas) == 1 else None,
         forming=forming,
         table=_table_of_sets(view, frame),
-        tsv=tsv_uri(frame),
+        frame=frame,
         curve=discovery_curve(view),
         n_clusters=None if clusters is None else int(clusters.max()) + 1,
         n_shown=sum(name.startswith(_CLUSTER) for name in sets),
@@ -211,15 +209,13 @@ def discoveries_section(view, areas=None):
 def _table_of_sets(view, frame):
     """Return the table of sets as HTML."""
     many, claim = view.words[1], view.claim
-    headings = {
+    columns = {
         "set": "Set",
         "n_regions": many.capitalize(),
         "n_true": f"{claim.split()[-1].capitalize()}, at least",
-        "proportion": "Proportion, at least",
+        "proportion": ("Proportion, at least", "at_least"),
     }
-    caption = f"How many {many} of a set {claim}"
-    formats = {"proportion": percent_at_least}
-    return frame_table(frame, caption, headings=headings, formats=formats)
+    return frame_table(frame, f"How many {many} of a set {claim}", columns)
 
 
 def discovery_curve(view):

@@ -1,6 +1,5 @@
 """Maps on a page, whatever they are of: what survives in full color, the rest faint."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,8 +38,6 @@ from neuroextrap.reporting._pictures import (
     trend_limit,
 )
 from neuroextrap.stats._pvalues import LEVEL
-
-_LOGGER = logging.getLogger(__name__)
 
 
 class Look(NamedTuple):
@@ -180,10 +177,7 @@ def choose_background(masker, bg_img, own=None):
     if masker is None or is_surface_masker(masker):
         return Background(bg_img, False, "")
     places = feature_coordinates(masker)
-    background = volume_background(masker.mask_img_, places, bg_img, own=own)
-    if background.why:
-        _LOGGER.info("%s", background.why)
-    return background
+    return volume_background(masker.mask_img_, places, bg_img, own=own)
 
 
 @dataclass(frozen=True)

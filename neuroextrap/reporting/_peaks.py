@@ -16,7 +16,7 @@ from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.regions._regions import peak_features
 from neuroextrap.reporting._finding import cluster_columns, clusters_of, place_words
 from neuroextrap.reporting._maps_section import page_maps
-from neuroextrap.reporting._page import frame_table, render, tsv_uri
+from neuroextrap.reporting._page import frame_table, render
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -207,8 +207,8 @@ def tables_of_peaks(
 ):
     """Tabulate rows that survive correction, and apart from them those that do not.
 
-    `columns` are headings, and how values are written, by name. Places are buttons that
-    move the viewer to the region of the column `viewer_index`, if that is named.
+    `columns` are those of :func:`frame_table`. Places are buttons that move the viewer
+    to the region of the column `viewer_index`, if that is named.
     """
     of_trends = peaks[~survives], columns, captions[1], "trend", viewer_index
     return render(
@@ -217,7 +217,7 @@ def tables_of_peaks(
         trends=short_table(*of_trends),
         n_trends=int((~survives).sum()),
         hint=hint,
-        tsv=tsv_uri(peaks),
+        peaks=peaks,
         file_name=file_name,
         everything=frame_table(peaks, "All columns"),
     )
@@ -237,17 +237,9 @@ def short_table(peaks, columns, caption, kind="", index=""):
     """Return the columns that a reader needs first, as HTML; "" without rows."""
     if not len(peaks):
         return ""
-    table = peaks[[name for name in columns if name in peaks]].copy()
-    numbers = table.select_dtypes("number").columns
-    table[numbers] = table[numbers].astype(float)
-    return frame_table(
-        table,
-        caption,
-        headings={name: head for name, (head, _) in columns.items()},
-        formats={name: write for name, (_, write) in columns.items()},
-        kind=kind,
-        places=[_place(row, index) for _, row in peaks.iterrows()],
-    )
+    table = peaks[[name for name in columns if name in peaks]]
+    places = [_place(row, index) for _, row in peaks.iterrows()]
+    return frame_table(table, caption, columns, kind=kind, places=places)
 
 
 def _place(row, index):

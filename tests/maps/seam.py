@@ -10,7 +10,6 @@ from neuroextrap.maps._files import (
 from neuroextrap.maps._provenance import (
     Origin,
     SourceFile,
-    bids_sources,
     describe_dataset,
     describe_file,
     described_value,

@@ -1,5 +1,11 @@
 """All private names of the package that the tests of pages use."""
 
+import base64
+import io
+import re
+
+import pandas as pd
+
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.cli._results import text_table
@@ -28,7 +34,6 @@ from neuroextrap.reporting._page import (
     bits_in_words,
     format_confidence,
     format_number,
-    format_of,
     format_p_value,
     format_percent,
     frame_table,
@@ -59,6 +64,11 @@ def methods(fitted, view, samples=None):
     return sentences("identification_methods", **about)
 
 
+def filter_of(name):
+    """Return the function by which templates and tables write values."""
+    return _page._environment().filters[name]
+
+
 def viewer_section(fitted, *, bg_img=None, only_surviving=True, **options):
     """Return the viewer, its box ticked that leaves what survives, or not."""
     section = viewer_of_curves(fitted, fitted_background(fitted, bg_img), **options)
@@ -71,6 +81,21 @@ def viewer_page(fitted, **options):
     return make_page("Explore the maps", [("", viewer_section(fitted, **options))])
 
 
+def viewer_html(fitted, map_name="implied_information", **options):
+    """Return the HTML of a page with nothing but the viewer, all regions shown."""
+    options = {"only_surviving": False, "map_name": map_name} | options
+    return viewer_page(fitted, **options).get_standalone()
+
+
 def fitted_background(fitted, bg_img):
     """Return what is drawn under the maps of a fitted analysis."""
     return choose_background(fitted.masker_, bg_img, getattr(fitted, "bg_img_", None))
+
+
+def tables_of(page):
+    """Return the tables that a page offers to save, by their names."""
+    found = {}
+    for name, text in re.findall(r'download="([^"]+\.tsv)" href="[^,]*,([^"]*)"', page):
+        data = base64.b64decode(text).decode()
+        found[name] = pd.read_csv(io.StringIO(data), sep="\t")
+    return found

@@ -175,6 +175,11 @@ def test_nothing_is_said_without_permutations():
 NODE = shutil.which("node")
 
 
+def printed_by(script):
+    how = {"capture_output": True, "text": True, "check": True}
+    return subprocess.run([NODE, "-"], input=script, **how).stdout
+
+
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_script_of_the_viewer_counts_as_python_does(seed):
@@ -188,10 +193,7 @@ def test_the_script_of_the_viewer_counts_as_python_does(seed):
         f"console.log(JSON.stringify({text}.map(function (c) {{"
         "return trueDiscoveries(c[0], c[1]); })));"
     )
-    out = subprocess.run(
-        [NODE, "-"], input=script, capture_output=True, text=True, check=True
-    )
-    assert json.loads(out.stdout) == [true_discoveries(*case) for case in cases]
+    assert json.loads(printed_by(script)) == [true_discoveries(*case) for case in cases]
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -213,10 +215,7 @@ def test_the_script_finds_the_spheres_around_a_place(light):
         "console.log(bounded(found, function (region) {"
         f"return isNear(places, region, {json.dumps(at.tolist())}, 24); }}));"
     )
-    out = subprocess.run(
-        [NODE, "-"], input=script, capture_output=True, text=True, check=True
-    )
     near = np.linalg.norm(places - at, axis=1) <= 24
-    assert out.stdout.strip() == (
+    assert printed_by(script).strip() == (
         f"At least {light.true_discoveries(near)} of these {near.sum()} spheres"
     )
