@@ -2,7 +2,7 @@
 
 from neuroextrap.cli._main import build_parser
 from neuroextrap.datasets._simulated_brains import photo_patches
-from neuroextrap.encoding._identified_responses import prediction_scores
+from neuroextrap.encoding._experiment import prediction_scores
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.learning_curves._splits import best_prior_weight
 from neuroextrap.maps._records import nested_parameters

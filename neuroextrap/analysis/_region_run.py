@@ -16,7 +16,7 @@ from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.images._caching import grid_hash
+from neuroextrap.images._caching import image_hash
 from neuroextrap.images._region_choice import RegionChoice, choose_regions
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._records import flat_parameters
@@ -163,11 +163,11 @@ class RegionRun:
 
         Confidence level, and set sizes without effect on the statistic, are not in it.
         """
-        names = self.choice.names
+        masker, names = self.masker, self.choice.names
         identity = identify_run(*self.data) | {
             "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
-            "voxels": grid_hash(self.masker),
+            "voxels": None if masker is None else image_hash(masker.mask_img_),
             "region names": names and array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))

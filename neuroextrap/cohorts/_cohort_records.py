@@ -202,8 +202,7 @@ def _without_folders(text, folders):
 
 def _lines(options):
     """Return options as lines of TOML; those that are None are left out."""
-    given = {name: value for name, value in options.items() if value is not None}
-    return [f"{name} = {_value(value)}" for name, value in given.items()]
+    return [f"{name} = {_value(v)}" for name, v in options.items() if v is not None]
 
 
 def _value(value):

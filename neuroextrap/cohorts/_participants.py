@@ -17,26 +17,16 @@ from sklearn.base import clone
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts import _cohort_records as records
-from neuroextrap.cohorts._cohort_encoding import (
-    analysis_of,
-    encoding_data,
-    stimulus_rows,
-)
+from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
-from neuroextrap.cohorts._cohort_index import INDEX, write_index
 from neuroextrap.cohorts._cohort_options import (
     ParticipantOptions,
     check_names,
     check_path,
 )
+from neuroextrap.cohorts._group_level import INDEX, write_index
 from neuroextrap.cohorts._group_members import of_majority
-from neuroextrap.cohorts._request import (
-    NULL_FILE,
-    Participant,
-    Request,
-    found_runs,
-    working_folder,
-)
+from neuroextrap.cohorts._request import NULL_FILE, Participant, Request
 from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.encoding._cost import check_runs, estimate_cost, estimate_cost_of_runs
 from neuroextrap.images import to_img
@@ -174,7 +164,7 @@ def _check_anyone(request, labels):
     first = ""
     for label in labels:
         try:
-            found_runs(request, label)
+            Participant(request, label).find()
         except ValueError as error:
             first = first or one_line(error)
             records.told_once(causes, one_line(error), f"sub-{label}")
@@ -212,7 +202,7 @@ def _outcome(participant, causes):
             return entry
         participant.files.check(overwrite=participant.request.asked.overwrite)
         logger.info("%s: %d runs", name, participant.n_runs)
-        with working_folder(participant) as folder:
+        with participant.working_folder() as folder:
             fitted, origin = participant.fit(folder)
             entry = records.entry_of(participant, "done", start)
             _write(fitted, origin, participant, folder, entry)
@@ -356,7 +346,7 @@ def _classes(participant):
         with warnings.catch_warnings():  # of what the numbers are
             warnings.simplefilter("ignore")
             return tuple(alone.fit(numbers, y, groups=runs).classes_.tolist())
-    _, _, tested = stimulus_rows(participant, y)
+    _, _, tested = design.rows_in(participant, y)
     if design.n_folds is None:
         return tuple(design.features.index[tested])
     return tuple(range(len(tested) // design.n_folds))
@@ -385,7 +375,7 @@ def _cost_of_samples(participant, samples):
     """Return the cost once samples are read, and how many of them have margins."""
     analysis = participant.request.analysis
     if participant.request.stimuli is not None:
-        data = encoding_data(participant, samples)
+        data = participant.request.stimuli.data_of(participant, samples)
         return estimate_cost(analysis, data), 2 * len(data.tested)
     light = clone(analysis).set_params(mask=samples.masker.mask_img_)
     data = to_img(samples.data, samples.masker), samples.y, samples.runs

@@ -12,9 +12,7 @@ from typing import Any
 from sklearn.base import clone
 
 import neuroextrap
-from neuroextrap.analysis._analysis_files import origin_of, recorded_options
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
 from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
 from neuroextrap.images import resolve_masker
@@ -87,13 +85,30 @@ class Participant:
     conditions: Any = None  # table of beta images and their runs; None if they have own
     left_out: tuple = ()
     bids: dict | None = None
-    identity: str | None = None
+    identity: Any = None  # a hash, once files are found
     made_of: dict = field(default_factory=dict)  # the same in all members of a group
+
+    def find(self):
+        """Return runs, conditions of betas, and why further runs are left out."""
+        request, label = self.request, self.label
+        asked, filters = request.asked, request.filters
+        wanted = {"task": asked.task, "space": asked.space, "ses": asked.sessions}
+        conditions, left_out = None, ()
+        if request.of_betas:
+            runs, conditions = find_betas(request.derivatives, label, wanted, filters)
+        else:
+            runs = find_runs(request.derivatives, request.raw, label, wanted, filters)
+            if not request.of_films or request.stimuli.column is not None:
+                runs, left_out = _with_events(request, runs)
+        if request.of_films:
+            request.stimuli.check(runs)
+        _check_files(request, runs)
+        return runs, conditions, left_out
 
     def found(self):
         """Return the same with files, hashed; ValueError if they cannot be used."""
         request = self.request
-        runs, conditions, left_out = found_runs(request, self.label)
+        runs, conditions, left_out = self.find()
         for reason in left_out:
             logger.warning("sub-%s: %s", self.label, reason)
         bids = shared_entities([run.bold for run in runs])
@@ -182,7 +197,7 @@ class Participant:
         """Return images, their events as samples are made of them, and the mask."""
         tables = self.events
         if self.request.stimuli is not None and self.request.of_betas:
-            tables = beta_tables(self)
+            tables = self.request.stimuli.tables_of(self)
         return ready_betas(self.imgs, tables, self.mask)
 
     def samples(self):
@@ -208,45 +223,29 @@ class Participant:
         if request.asked.save_null:
             analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
         if request.stimuli is not None:
-            return self._fit_encoding(analysis)
+            return request.stimuli.fit(self, analysis)
         options = self.options.given(without="label_column")
         analysis.set_params(mask=self.mask)
         analysis.fit_events(self.imgs, self.events, **options)
         return analysis, analysis.origin_
 
-    def _fit_encoding(self, analysis):
-        """Train an EncodingIdentification and identify; return it and its Origin."""
-        request, options = self.request, self.options
-        features = request.stimuli.source.get("features")
-        sources = {"imgs": self.imgs, "events": self.events, "features": features}
-        made_by = {"n_folds": request.stimuli.n_folds, **request.made_by}
-        made_by |= {"samples": options.samples, "exclude": options.exclude}
-        names = [] if request.of_betas else ["label_column"]
-        names += ["confounds", "sample_mask"] if request.confounds else []
-        made_by |= {name: getattr(options, name) for name in names}
-        origin = origin_of(sources, recorded_options(made_by))
-        samples = self.samples()
-        data = encoding_data(self, samples)
-        fitted = data.identify(analysis.set_params(mask=data.mask))
-        fitted.bg_img_ = samples.bg_img  # of the series, before any cleaning
-        return fitted, origin
-
-
-def found_runs(request, label):
-    """Return runs, conditions of betas, and why further runs are left out."""
-    asked, filters = request.asked, request.filters
-    wanted = {"task": asked.task, "space": asked.space, "ses": asked.sessions}
-    conditions, left_out = None, ()
-    if request.of_betas:
-        runs, conditions = find_betas(request.derivatives, label, wanted, filters)
-    else:
-        runs = find_runs(request.derivatives, request.raw, label, wanted, filters)
-        if not request.of_films or request.stimuli.column is not None:
-            runs, left_out = _with_events(request, runs)
-    if request.of_films:
-        request.stimuli.check(runs)
-    _check_files(request, runs)
-    return runs, conditions, left_out
+    @contextmanager
+    def working_folder(self):
+        """Yield a folder for work in progress, removed when all ends well."""
+        given = self.request.asked.work_dir
+        root = self.request.out / ".work" if given is None else Path(given)
+        folder = root / f"sub-{self.label}-{self.identity[:16]}"
+        tried_again(folder.mkdir, parents=True, exist_ok=True)
+        try:
+            yield folder
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            with suppress(OSError):  # there is work to continue
+                folder.rmdir()
+            if given is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):  # others work in it
+                    root.rmdir()
 
 
 def _check_files(request, runs):
@@ -297,25 +296,6 @@ def _lack_of_events(request, run):
         if request.stimuli is None:
             rows = set(rows) - {*request.options.exclude, MISSING, ""}
     return "" if len(rows) else f"{Path(run.events).name} has no event of a condition"
-
-
-@contextmanager
-def working_folder(participant):
-    """Yield a folder for work in progress, removed when all ends well."""
-    given = participant.request.asked.work_dir
-    root = participant.request.out / ".work" if given is None else Path(given)
-    folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
-    tried_again(folder.mkdir, parents=True, exist_ok=True)
-    try:
-        yield folder
-        shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        with suppress(OSError):  # there is work to continue
-            folder.rmdir()
-        if given is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):  # others work in it
-                root.rmdir()
 
 
 def _identity(request, runs):

@@ -11,8 +11,8 @@ from neuroextrap.analysis._parameters import Keep, Regions
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.encoding._encoding_run import plan_folds, plan_identification
 from neuroextrap.encoding._identified_responses import ResponsePredictions
-from neuroextrap.encoding._trained_model import trained_attributes
 from neuroextrap.encoding._training import check_choices
+from neuroextrap.encoding._training_folds import trained_attributes
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
 

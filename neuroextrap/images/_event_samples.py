@@ -131,10 +131,6 @@ def labeled_samples(
 ) -> LabeledSamples:
     """Make samples with conditions and runs of BOLD series and their events.
 
-    Samples are averages of the volumes of every condition in every run, the volumes
-    themselves, or betas of single trials. Volumes of one block are not independent:
-    permute them by blocks, or average them.
-
     Parameters
     ----------
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these

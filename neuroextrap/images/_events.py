@@ -59,8 +59,6 @@ def read_runs(table, name):
 
 def event_labels(table, name, column="trial_type"):
     """Return the labels (n_rows,) of a table of `read_events`, "" where none is."""
-    if column == "trial_type":
-        return table["trial_type"].to_numpy()
     if column not in table.columns:
         raise ValueError(
             f"{name} has no column {column!r}, it has {list(table.columns)}; name the "
