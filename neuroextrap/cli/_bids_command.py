@@ -39,7 +39,7 @@ examples:
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
 _OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
-_OPTIONS = parser.read_groups("""
+_OPTIONS = """
 [input]
 config: path TOML:
     options from a file; options given on the command line take precedence
@@ -82,7 +82,7 @@ analysis: one_of searchlight|encoding|continuous = 'searchlight':
 + cohort output
 + searchlight resources: n_jobs max_memory
 + dask
-""")
+"""
 COMMAND = parser.Command(
     "all participants of BIDS derivatives, and the group",
     "DERIVATIVES OUT participant|group|list [options]",

@@ -42,7 +42,7 @@ COMMAND = parser.Command(
     "p-values, bounds or accuracies doubtful, and what to do about it.",
     _EXAMPLES,
     "",
-    parser.read_groups(_OPTIONS.replace("first required", "first")),
+    _OPTIONS.replace("first required", "first"),
 )
 
 
@@ -71,7 +71,7 @@ def _with_configuration(args):
     from neuroextrap.cohorts._cohort_records import read_toml
 
     given = {} if args.config is None else read_toml(args.config)
-    reader, words = RaisingParser(parser.read_groups(_OPTIONS)), list(args.argv)
+    reader, words = RaisingParser(_OPTIONS), list(args.argv)
     words.remove("check")
     return reader.parse_file(args.config or "neuroextrap check", given, words)
 

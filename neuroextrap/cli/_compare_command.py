@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from neuroextrap.analysis._options import set_size_or_name
-from neuroextrap.cli._parser import Command, read_groups
+from neuroextrap.cli._parser import Command
 
 _EXAMPLES = """\
 Encoding models: the folders were written by neuroextrap encoding (or
@@ -38,7 +38,7 @@ examples:
   neuroextrap compare attention.toml --paired runs --report comparison
   neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
-_OPTIONS = read_groups("""
+_OPTIONS = """
 []
 paired: one_of samples|runs|none:
     what both pipelines of CONFIG.toml have in common: the same samples (two
@@ -58,7 +58,7 @@ random_state: whole SEED = 0: seed of the exchanges
 n_jobs: whole N = 1: number of workers
 report: flag: write an HTML page of every pair as well
 + output: overwrite
-""")
+"""
 COMMAND = Command(
     "compare encoding models, decoders, conditions or sessions",
     "A B [C ...] [options] OUT\n"

@@ -28,7 +28,7 @@ examples:
 _PRINTED = ("correlation", "noise_ceiling", "p_value_fwe", "r2_unique")
 
 
-_OPTIONS = parser.read_groups("""
+_OPTIONS = """
 [voxels and regions of segments]
 + continuous voxels regions
 [analysis]
@@ -43,7 +43,7 @@ confounds: texts NAME:
     wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana (default: none)
 [output]
 + output
-""")
+"""
 COMMAND = parser.Command(
     "predict responses to films and stories",
     "RUNS OUT [options]",

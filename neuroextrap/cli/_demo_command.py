@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.cli._parser import OUT, Command, read_groups
+from neuroextrap.cli._parser import OUT, Command
 
 _DESCRIPTION = """\
 Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three
@@ -17,7 +17,7 @@ examples:
   neuroextrap demo demo_output
   neuroextrap demo demo_output --quick --overwrite    (10 mm voxels, seconds)
 """
-_OPTIONS = read_groups("""
+_OPTIONS = """
 []
 + output: overwrite
 quick: flag: take voxels of 10 mm instead of 3 mm, and 99 permutations
@@ -25,7 +25,7 @@ n_permutations: whole N:
     number of permutations in each act (default: 1000, or 99 with --quick)
 n_jobs: whole N = 2: number of workers
 random_state: whole SEED = 0: seed of the simulation and the permutations
-""")
+"""
 COMMAND = Command(
     "maps of simulated data whose truth is known",
     "[options] OUT",

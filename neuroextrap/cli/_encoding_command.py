@@ -32,7 +32,7 @@ examples:
 """
 
 
-_OPTIONS = parser.read_groups("""
+_OPTIONS = """
 [input]
 imgs: paths IMG required:
     images with one volume for each stimulus shown, or a .npy of volumes x neurons
@@ -62,7 +62,7 @@ interval_level: real P above=0 below=1 = 0.9: confidence level of these interval
 + dry_run
 [output]
 + output
-""")
+"""
 COMMAND = parser.Command(
     "identify stimuli through an encoding model",
     "--imgs A [B ...] --stimuli TSV [options] OUT",

@@ -32,7 +32,7 @@ examples:
       --test mean --cluster-threshold 0.001 --report group_mean
 """
 _ID = "participant_id"
-_OPTIONS = parser.read_groups("""
+_OPTIONS = """
 [input]
 imgs: paths IMG first: maps, one for each subject
 subjects: paths DIR first:
@@ -74,7 +74,7 @@ random_state: whole SEED = 0: seed of the permutations
 + dry_run
 [output]
 + output
-""")
+"""
 
 
 _SECOND_LEVEL = (

@@ -17,7 +17,7 @@ examples:
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
       --train-sizes 4 8 12 --labels condition agnostic results
 """
-_OPTIONS = read_groups("""
+_OPTIONS = """
 [input]
 scans: path TSV required: table with one row for each scan (see --help-all)
 labels: texts COLUMN first = ['trial_type']:
@@ -53,7 +53,7 @@ n_jobs: whole N = 1: number of workers
 + dry_run
 [output]
 + output: overwrite bids report
-""")
+"""
 COMMAND = Command(
     "information about unseen subjects against training subjects",
     "(--imgs A [B ...] | --array X.npy) \n       --scans TSV [options] OUT",
@@ -119,8 +119,9 @@ def _curve(args, data):
         information_learning_curve,
     )
 
+    options = read_groups(_OPTIONS)
     given, how = (
-        {name: each.value(getattr(args, name)) for name, each in _OPTIONS[of].items()}
+        {name: each.value(getattr(args, name)) for name, each in options[of].items()}
         for of in ("model", "curve")
     )
     model, _ = CanonicalVariates(**given), how.pop("dry_run")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from neuroextrap.cli._parser import OUT, PICTURES, Command, read_groups
+from neuroextrap.cli._parser import OUT, PICTURES, Command
 
 _EXAMPLES = """\
 examples:
@@ -18,14 +18,14 @@ Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
 its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
 a folder holds several.
 """
-_OPTIONS = read_groups("""
+_OPTIONS = """
 []
 allow_missing: flag:
     join the parts that are there although others are missing, and mark the results as
     partial
 [output]
 + output
-""")
+"""
 COMMAND = Command(
     "join the parts of a run that was split by --shard",
     "PART [PART ...] [options] OUT",

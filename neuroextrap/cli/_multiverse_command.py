@@ -41,7 +41,7 @@ COMMAND = parser.Command(
     "correct for all regions and all pipelines together.",
     _EXAMPLES,
     "config: path CONFIG.toml required: options and pipelines\n" + parser.OUT,
-    parser.read_groups("[]\n+ output: overwrite\n"),
+    "[]\n+ output: overwrite\n",
     intermixed=True,
 )
 
@@ -87,9 +87,9 @@ def planned_pipelines(path, most=None):
     """Yield the name and Planned searchlight of every pipeline, `most` at the most."""
     from neuroextrap.cli._planned_searchlight import Request
 
-    options, parsed = parser.read_groups(ANALYSIS + RESOURCES), {}
+    parsed = {}
     for name, given in _pipelines(path, most).items():
-        reader = RaisingParser(options)
+        reader = RaisingParser(ANALYSIS + RESOURCES)
         parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", given)
     for name, own in parsed.items():
         yield name, Request(own).plan()

@@ -1,6 +1,6 @@
 """Options in files (TOML) that mean what words of the command line would."""
 
-from neuroextrap.cli._parser import CommandParser, add_options, word_of
+from neuroextrap.cli._parser import CommandParser, add_options, read_groups, word_of
 
 
 class RaisingParser(CommandParser):
@@ -9,7 +9,7 @@ class RaisingParser(CommandParser):
     def __init__(self, options, *, strict=False):
         super().__init__(is_command=False)
         self._strict = strict  # about quotes and brackets
-        add_options(self, options)
+        add_options(self, read_groups(options))
         self._due = [each for each in self._actions if each.required]
         for action in self._due:  # once a whole file is read
             action.required = False

@@ -162,7 +162,7 @@ class Command(NamedTuple):
     description: str
     examples: str
     arguments: str
-    options: Any
+    options: str
     rules: str = ""
     intermixed: bool = False
     prepare: Any = None
@@ -183,14 +183,15 @@ class Command(NamedTuple):
             names = {"metavar": option.metavar, "choices": option.choices}
             how = {"nargs": nargs[option.required], "help": option.help}
             parser.add_argument(word, **how, **names)
-        add_options(parser, self.options)
+        options = read_groups(self.options)
+        add_options(parser, options)
         rules = _Rules(self.rules, parser.get_default)
 
         def run_by_rules(args):
             if self.prepare is not None:
                 self.prepare(args)
             rules.check(args)
-            _check_ranges(self.options, args)
+            _check_ranges(options, args)
             return run(args)
 
         parser.set_defaults(run=run_by_rules)

@@ -20,7 +20,7 @@ examples:
   neuroextrap scores --decoded decoded.npy --candidates embeddings.npy \\
       --metric correlation --targets shown.tsv results
 """
-_OPTIONS = read_groups("""
+_OPTIONS = """
 [input]
 decoded: path FILE first: vectors decoded from trials, instead of scores
 candidates: path FILE first: vectors of the candidates, with --decoded
@@ -55,7 +55,7 @@ random_state: whole SEED = 0: seed of the exchanges
 [output]
 report: flag: write a self-contained report.html as well
 + output: overwrite
-""")
+"""
 _ROWS = ("target", "targets", "name")  # columns of tables that name rows
 _PRINTED = (
     "scores n_trials n_candidates accuracy accuracy_lower accuracy_upper top_5 "
@@ -124,7 +124,8 @@ def _analyzed(args):
     from neuroextrap.images._feature_files import read_matrix
     from neuroextrap.scores import score_identification
 
-    names = [*_OPTIONS["input"], *_OPTIONS["analysis"]]
+    options = read_groups(_OPTIONS)
+    names = [*options["input"], *options["analysis"]]
     given = {name: getattr(args, name) for name in names}
     for name in ("targets", "names", "groups"):
         if given[name] is not None:

@@ -86,12 +86,12 @@ new_events: paths TSV: tables of their events (default: none)
 [confound of the trials]
 + confound
 """
-_OPTIONS = parser.read_groups(f"""{ANALYSIS}{_MORE}{RESOURCES}
+_OPTIONS = f"""{ANALYSIS}{_MORE}{RESOURCES}
 + dask
 + dry_run
 [output]
 + output
-""")
+"""
 _LINEAR = ("nearest_centroid", "ridge", "lda")
 _RULES = """\
 check_t_r needs t_r: the repetition time in seconds
