@@ -254,9 +254,9 @@ class Comparison:
         tell(findings_of_variances(self.groups))
         corrections, arrangements = self.corrections(), self.arrangements()
         progress = Progress(asked.verbose, unit="permutations")
-        how = {"run": partial(_in_threads, asked.n_jobs), "progress": progress}
+        how: dict[str, Any] = {"run": partial(_in_threads, asked.n_jobs)}
         tested, maxima, discoveries = rearrangement_test(
-            scorer, arrangements, self.test.rows, corrections, **how
+            scorer, arrangements, self.test.rows, corrections, progress=progress, **how
         )
         return group_maps(
             "second_level",
