@@ -204,7 +204,6 @@ class AccuracyExtrapolator(PredictionIntervals):
                 f"method={self.method!r} takes scores to be continuous, but more than "
                 "one test point in twenty ties with a distractor; use method='auto'"
             )
-        method = method.resolve(sample)
         self.sample_ = sample
         self.n_classes_ = sample.n_classes
         self.method_ = method.fit(sample)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,13 +86,6 @@ _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
 
 
-def _loss_for(n_classes: int, loss: str) -> str:
-    """Turn "auto" into the loss for this many classes."""
-    if loss != "auto":
-        return loss
-    return "likelihood" if n_classes <= SMALL_N_CLASSES else "curve"
-
-
 def _resolved(wins: np.ndarray, n_test: np.ndarray) -> np.ndarray:
     """Move half a test point down where every distractor is always beaten, or up."""
     half, wins = 0.5 / n_test, wins.copy()
@@ -172,13 +166,15 @@ class GaussianMixture(Gaussian):
 
     def __init__(self, *, loss: str = "auto", ridge_scale: float = 0.3):
         self.loss = check_choice(loss, "loss", ("auto", "curve", "likelihood"))
+        self.of_curve_ = loss == "curve"
         if not ridge_scale > 0:
             raise ValueError(f"ridge_scale must be positive, got {ridge_scale}")
         self.ridge_scale = ridge_scale
 
-    def resolve(self, sample: WinSample) -> GaussianMixture:
-        loss = _loss_for(sample.n_classes, self.loss)
-        return GaussianMixture(loss=loss, ridge_scale=self.ridge_scale)
+    def fit(self, sample: WinSample) -> Self:
+        if self.loss == "auto":
+            self.of_curve_ = sample.n_classes > SMALL_N_CLASSES
+        return super().fit(sample)
 
     def fit_many(self, wins: np.ndarray, n_test: np.ndarray) -> Fit:
         """Fit mu and log nu, from the limit or from a warm start."""
@@ -200,7 +196,7 @@ class GaussianMixture(Gaussian):
     ) -> Iterator[tuple[slice, Objective]]:
         """Yield batches of regions, and what is minimized of each."""
         n_classes = wins.shape[1]
-        if _loss_for(n_classes, self.loss) == "curve":
+        if self.of_curve_:
             sizes = log_spaced_set_sizes(n_classes, 100)
             weights = accuracy_weights(n_classes, sizes)
             table = power_table(sizes, step=1 / 16)

@@ -244,11 +244,6 @@ class ExtrapolationMethod(ABC):
     #: convex, "duality_gap"
     certificate_: dict[str, Any] | None = None
 
-    def resolve(self, sample: WinSample) -> ExtrapolationMethod:
-        """Return the method that this sample calls for; its parts are fitted so too."""
-        del sample
-        return self
-
     @abstractmethod
     def fit(self, sample: WinSample) -> ExtrapolationMethod:
         """Fit to a sample and return the fitted method, with `certificate_`."""
