@@ -76,12 +76,7 @@ def gaussian_identification_accuracy(
     sizes = check_real_set_sizes(set_sizes)
     nats = check_information(information) * nats_per_unit(base)
     shift = np.sqrt(2 * nats).reshape(nats.shape + (1,) * sizes.ndim)
-    return gaussian_accuracy(shift, sizes)
-
-
-def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
-    """Return piBar_k(c) for broadcast shifts c >= 0 and sizes k."""
-    c, k = np.broadcast_arrays(np.asarray(shift, float), np.asarray(set_size, float))
+    c, k = np.broadcast_arrays(shift, sizes)
     out = np.where(np.isnan(c), np.nan, 1.0)
     # beyond this shift every distractor is out of reach of double precision
     todo = np.flatnonzero(np.isfinite(c.ravel()) & (c.ravel() < 60))
@@ -89,9 +84,9 @@ def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
     # the integrand is log-concave, and falls at least like exp(-z**2 / 2) from its mode
     nodes, weights = gauss_legendre_panels(np.linspace(-9.5, 9.5, 65), 20)
     for batch in batches(len(todo), _BATCH):
-        shift, size = c.ravel()[todo[batch]], k.ravel()[todo[batch]]
-        z = _mode(shift, size)[:, np.newaxis] + nodes
-        log_density = -0.5 * (z - shift[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
+        at, size = c.ravel()[todo[batch]], k.ravel()[todo[batch]]
+        z = _mode(at, size)[:, np.newaxis] + nodes
+        log_density = -0.5 * (z - at[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
         power = (size[:, np.newaxis] - 1) * log_ndtr(z)
         total = (np.exp(log_density + power) * weights).sum(axis=-1)
         flat[todo[batch]] = np.minimum(total, 1.0)
