@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri
 
 from neuroextrap.stats._accuracy import half_lost_point
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
     batches,
@@ -190,6 +191,7 @@ def implied_information(
     return (0.5 * shift**2 / unit).reshape(curves.shape[:-1])
 
 
+@described_by(implied_information)
 def resolution_information(
     n_classes: int, n_test: int, set_sizes: ArrayLike, *, base: float = 2
 ) -> FloatArray:
@@ -207,8 +209,6 @@ def resolution_information(
         Number of test points, at least 1.
     set_sizes : int or array-like of int of shape (n_sizes,)
         Sizes of the curves, of 2..n_classes.
-    base : float, default=2
-        Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
@@ -309,6 +309,7 @@ def quintic_coefficients(
     return np.stack([f0, d0, s0 / 2, cubic, quartic, quintic])
 
 
+@described_by(implied_information)
 def information_drift(
     accuracy: ArrayLike, set_sizes: ArrayLike, *, base: float = 2
 ) -> FloatArray:
@@ -325,8 +326,6 @@ def information_drift(
         Accuracy curves, see :func:`average_accuracy`; NaN gives NaN.
     set_sizes : array-like of int of shape (n_sizes,)
         At least two sizes k >= 2.
-    base : float, default=2
-        Unit of information: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------

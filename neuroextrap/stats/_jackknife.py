@@ -231,7 +231,7 @@ def average_accuracy_interval(
     return classes.accuracy_ends(accuracy, classes.error(curves, sizes), sizes, level)
 
 
-@described_by(average_accuracy_interval)
+@described_by(average_accuracy_interval, implied_information_jackknife)
 def implied_information_interval(
     margins: ArrayLike,
     y_true: ArrayLike,
@@ -256,8 +256,6 @@ def implied_information_interval(
         Set sizes k of 2..n_classes that the fit uses.
     confidence_level : float, default=0.95
         Confidence level of the interval.
-    base : float, default=2
-        Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------

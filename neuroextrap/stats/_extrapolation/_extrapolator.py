@@ -327,11 +327,6 @@ class AccuracyExtrapolator(PredictionIntervals):
         self._check_fitted()
         if not ((u >= 0) & (u <= 1)).all():
             raise ValueError(f"u must lie in [0, 1], got {u.min()} to {u.max()}")
-        if not self.method_.has_cdf:
-            raise ValueError(
-                f"method={self.method!r} has no distribution of U; use "
-                "method='gaussian_mixture'"
-            )
         return np.asarray(self.method_.cdf(u))
 
     def set_size_at(self, accuracy: float = 0.10) -> float:

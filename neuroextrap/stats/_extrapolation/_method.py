@@ -268,7 +268,10 @@ class ExtrapolationMethod(ABC):
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
         if not self.has_cdf:
-            raise NotImplementedError(f"method={self.name!r} has no distribution of U")
+            raise ValueError(
+                f"method={self.name!r} has no distribution of U; use "
+                "method='gaussian_mixture'"
+            )
         return self.mixture_.cdf(u)
 
 
