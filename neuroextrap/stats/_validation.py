@@ -279,12 +279,14 @@ def check_probabilities(values: ArrayLike, name: str, axes: str = "...") -> Floa
     array = real_array(values, name, axes)
     # mean accuracies are sums of many terms: forgive their last digits
     wrong = (array < -1e-9) | (array > 1 + 1e-9)
-    if wrong.any():
-        raise ValueError(
-            f"{name} must lie in [0, 1] (a proportion, not per cent); "
-            f"got {array[wrong].flat[0]}"
-        )
+    _refuse(array[wrong], f"{name} must lie in [0, 1] (a proportion, not per cent)")
     return np.clip(array, 0.0, 1.0)
+
+
+def _refuse(wrong: FloatArray, text: str) -> None:
+    """Raise ValueError with the first of wrong values, if there are any."""
+    if wrong.size:
+        raise ValueError(f"{text}; got {wrong.flat[0]}")
 
 
 def check_curves(accuracy: ArrayLike, set_sizes: NDArray[Any]) -> FloatArray:
@@ -301,10 +303,7 @@ def check_curves(accuracy: ArrayLike, set_sizes: NDArray[Any]) -> FloatArray:
 def check_information(information: ArrayLike) -> FloatArray:
     """Return information that is not negative (NaN and infinity pass)."""
     array = real_array(information, "information")
-    if (array < 0).any():
-        raise ValueError(
-            f"information must not be negative; got {array[array < 0].flat[0]}"
-        )
+    _refuse(array[array < 0], "information must not be negative")
     return array
 
 
@@ -327,12 +326,8 @@ def check_wins(wins: ArrayLike) -> FloatArray:
     total = array.sum(axis=-1)
     if (np.isnan(total) != np.isnan(array).all(axis=-1)).any() or (array < 0).any():
         raise ValueError("wins must not be negative and NaN only in whole rows")
-    wrong = np.abs(total - 1) > 1e-6
-    if wrong.any():
-        raise ValueError(
-            "wins must sum to one over the last axis (see win_distribution); "
-            f"got {total[wrong].flat[0]}"
-        )
+    wrong = total[np.abs(total - 1) > 1e-6]
+    _refuse(wrong, "wins must sum to one over the last axis (see win_distribution)")
     return array
 
 
