@@ -274,12 +274,12 @@ def _check_unmasked(values: Any, name: str) -> None:
         )
 
 
-def check_probabilities(values: ArrayLike, name: str, axes: str = "...") -> FloatArray:
+def check_accuracy(accuracy: ArrayLike, axes: str = "...") -> FloatArray:
     """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
-    array = real_array(values, name, axes)
+    array = real_array(accuracy, "accuracy", axes)
     # mean accuracies are sums of many terms: forgive their last digits
     wrong = (array < -1e-9) | (array > 1 + 1e-9)
-    _refuse(array[wrong], f"{name} must lie in [0, 1] (a proportion, not per cent)")
+    _refuse(array[wrong], "accuracy must lie in [0, 1] (a proportion, not per cent)")
     return np.clip(array, 0.0, 1.0)
 
 
@@ -291,7 +291,7 @@ def _refuse(wrong: FloatArray, text: str) -> None:
 
 def check_curves(accuracy: ArrayLike, set_sizes: NDArray[Any]) -> FloatArray:
     """Return accuracies (..., n_sizes) of set sizes, or (...) of a single one."""
-    curves = check_probabilities(accuracy, "accuracy")
+    curves = check_accuracy(accuracy)
     if set_sizes.ndim and (not curves.ndim or curves.shape[-1] != len(set_sizes)):
         raise ValueError(
             f"accuracy must have one value per set size ({len(set_sizes)}) on its last "

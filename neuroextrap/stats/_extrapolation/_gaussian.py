@@ -84,6 +84,7 @@ SMALL_N_CLASSES = 50
 _BATCH = 512
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
+_TOLERANCE = 1e-9  # of a step
 
 
 def _resolved(wins: np.ndarray, n_test: np.ndarray) -> np.ndarray:
@@ -216,13 +217,12 @@ def minimize_pairs(
     upper: np.ndarray,
     *,
     max_iter: int = 300,
-    tol: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
     ``objective(parameters, rows)`` returns values (m,), gradients (m, 2) and Hessians
-    (m, 2, 2). Returns minimizers (n, 2), and whether the last step of each was as small
-    as `tol`, or gained less than its square (n,).
+    (m, 2, 2). Returns minimizers (n, 2), and whether the last step of each was at most
+    `_TOLERANCE`, or gained less than its square (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))
@@ -235,8 +235,8 @@ def minimize_pairs(
         new = objective(trial, rows)
         better = new[0] <= value
         gain = np.abs(np.einsum("ij,ij->i", gradient, trial - points[rows]))
-        small = np.abs(trial - points[rows]).max(1) < tol
-        small |= gain <= tol**2 + 1e-16 * np.abs(value)
+        small = np.abs(trial - points[rows]).max(1) < _TOLERANCE
+        small |= gain <= _TOLERANCE**2 + 1e-16 * np.abs(value)
         points[rows[better]] = trial[better]
         value = np.where(better, new[0], value)
         gradient = np.where(better[:, None], new[1], gradient)
