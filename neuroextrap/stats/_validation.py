@@ -26,14 +26,6 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def one_line(error):
     """Return an exception's message on one line, or its type's name if it has none."""
-    if isinstance(error, OSError) and error.strerror:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}; {_remedy(error)}"
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _remedy(error):
-    """Return what to do about an error of the operating system."""
     remedies = {
         errno.ENOSPC: "free space, or write to another disk",
         errno.EDQUOT: "free space, or write to another disk",
@@ -42,7 +34,10 @@ def _remedy(error):
         errno.EISDIR: "give a file",
         errno.ENOTDIR: "give a folder",
     }
-    return remedies.get(error.errno, "check the path")
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}; {remedies.get(error.errno, 'check the path')}"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 FloatArray = NDArray[np.float64]

@@ -120,7 +120,6 @@ class PitmanYor(ExtrapolationMethod):
     """
 
     name = "pitman_yor"
-    uses_scores = False
     has_cdf = False
 
     def __init__(self, *, n_fit_sizes: int = 100):
