@@ -22,7 +22,7 @@ from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import feature_coordinates, mask_lattice
 from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._coordinates import (
+from neuroextrap.regions._regions import (
     lattice_spheres,
     nearest_features,
     surface_discs,

@@ -50,7 +50,7 @@ from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.algebra._grams import ridge_penalty
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
-from neuroextrap.regions._coordinates import lattice_spheres
+from neuroextrap.regions._regions import lattice_spheres
 
 N_CLASSES, N_RUNS = 8, 12
 Y = np.tile(np.arange(N_CLASSES), N_RUNS)

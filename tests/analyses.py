@@ -1,6 +1,7 @@
-"""Analyses from parameters by name, and the noise covariance of an encoding model."""
+"""Analyses by parameters, covariances of encoding models, and series in time."""
 
 import numpy as np
+from scipy.signal import lfilter
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, schaefer_strimmer_covariance
@@ -26,3 +27,9 @@ def encoding_covariance(residuals):
     independent = np.diag(np.diag(covariance))
     total = n_samples * covariance + n_features * independent
     return total / (n_samples + n_features)
+
+
+def series(rng, n_rows, n_columns, correlation):
+    """Autoregressive columns whose neighbors in time have a correlation."""
+    noise = rng.normal(size=(n_rows + 100, n_columns))
+    return lfilter([1], [1, -correlation], noise, axis=0)[100:]

@@ -1,8 +1,8 @@
 """All private names of the package that tests of several rooms use."""
 
 from neuroextrap.cli._main import build_parser
-from neuroextrap.datasets._natural_images import photo_patches
-from neuroextrap.encoding._identified_responses import prediction_scores
+from neuroextrap.datasets._simulated_brains import photo_patches
+from neuroextrap.encoding._experiment import prediction_scores
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.learning_curves._splits import best_prior_weight
 from neuroextrap.maps._records import nested_parameters

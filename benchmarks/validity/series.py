@@ -13,7 +13,7 @@ from benchmarks.validity.registry import Row, check
 from benchmarks.validity.visible_designs import FAMILY
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.encoding._identified_responses import prediction_scores
+from neuroextrap.encoding._experiment import prediction_scores
 
 MARKED = "correlated_neighbors"
 

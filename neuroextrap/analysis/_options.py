@@ -22,7 +22,8 @@ class Option(NamedTuple):
     A flag (bool) with a default of True becomes ``--no-...``, one of None both. `said`
     stands for the default in help; `word` is the name on the command line, if another.
     "none" among the choices stands for None. Values are at least `least`, or `above`
-    one number and `below` another. Short help lists what comes `first`, or is required.
+    one number and `below` another, and among the choices, unless Python takes objects
+    too (`loose`). Short help lists what comes `first`, or is required.
     """
 
     help: str
@@ -38,6 +39,7 @@ class Option(NamedTuple):
     below: float = inf
     word: str | None = None
     first: bool = False
+    loose: bool = False
 
     @property
     def is_path(self):
@@ -59,11 +61,13 @@ class Option(NamedTuple):
         return None if has_none and given == "none" else given
 
     def check(self, name, value):
-        """Raise ValueError unless the value of a parameter is within the range."""
-        from neuroextrap.stats._validation import brief
+        """Raise ValueError unless the value of a parameter is one that it may have."""
+        from neuroextrap.stats._validation import brief, check_choice
 
         if value is None and self.default is None:
             return
+        if self.choices is not None and not self.loose:
+            check_choice(value, name, tuple(map(self.value, self.choices)))
         number = not isinstance(value, bool)
         if self.least is not None:
             whole = number and isinstance(value, Integral)

@@ -57,7 +57,7 @@ curves: one_of trained_on_all|measured = 'trained_on_all':
 [analysis; searchlight encoding targets; result extra]
 per_fold
 [analysis; encoding; result]
-encoder: one_of auto|elastic-net|ridge = 'auto':
+encoder: one_of auto|elastic-net|ridge loose = 'auto':
     encoding model; each voxel has its own cross-validated penalty, and repeats of a
     stimulus stay together; auto is elastic-net, and ridge where fewer than 100 stimuli
     are trained on

@@ -8,10 +8,13 @@ command line starts fast.
 import re
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neuroextrap.analysis._options import Option, read_options
 from neuroextrap.analysis._parameter_table import TABLE
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +154,9 @@ class Keep:
     per_fold: bool = False
 
 
+@dataclass(eq=False, repr=False, match_args=False, kw_only=True)
 class RegionOptions:
-    """Parameters that every analysis of regions has.
+    """Parameters that every analysis of regions has, after its own.
 
     Parameters
     ----------
@@ -190,6 +194,19 @@ class RegionOptions:
         If positive, terminals and notebooks show a progress bar; elsewhere progress
         is logged at level INFO.
     """
+
+    radius: float = 8.0
+    labels_img: Any = None
+    regions: Any = None
+    process_mask_img: Any = None
+    keep: Any = None
+    max_memory: str | int = "2G"
+    checkpoint: str | PathLike | None = None
+    shard: tuple[int, int] | str | None = None
+    memory: Any = None
+    n_jobs: int = 1
+    random_state: "int | np.random.Generator | None" = 0
+    verbose: int = 0
 
 
 RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
@@ -291,11 +308,6 @@ def _defaults(analysis, names):
 
     known = flat_parameters(type(analysis)())
     return {name: known[name] for name in names}
-
-
-def plain_maps(analysis):
-    """Return the parameters that ask for more than plain maps, at their defaults."""
-    return _defaults(analysis, [r.name for r in parameters(analysis.kind) if r.extra])
 
 
 def of_no_places(analysis):

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
+from neuroextrap.analysis._parameters import RegionOptions
 from neuroextrap.analysis._presentation import (
     DiscoveryCounts,
     region_images,
@@ -27,7 +28,9 @@ from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import fewest_permutations
 
 
-class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimator):
+class RegionAnalysis(
+    RegionFiles, RegionInference, DiscoveryCounts, BaseEstimator, RegionOptions
+):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     A subclass names its :attr:`kind`, has the parameters that describe regions and

@@ -16,7 +16,7 @@ from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.images._caching import grid_hash
+from neuroextrap.images._caching import image_hash
 from neuroextrap.images._region_choice import RegionChoice, choose_regions
 from neuroextrap.maps._identification import null_statistics
 from neuroextrap.maps._records import flat_parameters
@@ -35,7 +35,7 @@ from neuroextrap.margins._wins import InformationStatistic
 from neuroextrap.margins.running._checkpoint import array_hash, identity_hash
 from neuroextrap.margins.running._execution import Progress, clock
 from neuroextrap.margins.running._null import null_file
-from neuroextrap.regions._membership import UsableRegions, usable_regions
+from neuroextrap.regions._regions import UsableRegions, usable_regions
 from neuroextrap.stats import resolution_information
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._validation import (
@@ -57,6 +57,10 @@ class RunParameters(SimpleNamespace):
         random_generator(estimator.random_state)
         check_flags_of(estimator)
         given = flat_parameters(estimator)
+        for row in PARAMETERS:
+            known = row.option is not None and row.name in given
+            if known and estimator.kind in row.of:
+                row.option.check(row.name, given[row.name])
         check_flags(per_fold=given["per_fold"])
         if given["per_fold"] and estimator.kind != "searchlight":
             raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
@@ -65,10 +69,7 @@ class RunParameters(SimpleNamespace):
         return parameters
 
     def check(self):
-        """Raise ValueError if a parameter is out of range or two exclude each other."""
-        for row in PARAMETERS:
-            if row.option is not None and hasattr(self, row.name):
-                row.option.check(row.name, getattr(self, row.name))
+        """Raise ValueError if a parameter cannot be used or two exclude each other."""
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
@@ -162,11 +163,11 @@ class RegionRun:
 
         Confidence level, and set sizes without effect on the statistic, are not in it.
         """
-        names = self.choice.names
+        masker, names = self.masker, self.choice.names
         identity = identify_run(*self.data) | {
             "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
-            "voxels": grid_hash(self.masker),
+            "voxels": None if masker is None else image_hash(masker.mask_img_),
             "region names": names and array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))
@@ -264,7 +265,7 @@ class RegionRun:
         scores, from_null = self.score()
         seen = self.findings_of_outcomes()
         tell(seen)
-        level = self.parameters.confidence_level
+        level, forward = self.parameters.confidence_level, self.plan.forward
         few = few_permutations(self.plan.n_permutations, level)
         findings = (*self.findings, *few, *seen)
         of_bound, fold_wins = np.split(
@@ -277,7 +278,7 @@ class RegionRun:
             n_test=len(self.test_codes),
             set_sizes=self.set_sizes,
             n_repeats=self.bounds.n_repeats,
-            forward=self.bounds.forward,
+            forward=None if forward is None else forward.outcomes,
             confidence_level=level,
             notes=(*(finding.note for finding in findings), *self.notes),
             findings=findings,

@@ -8,7 +8,7 @@ from neuroextrap.images import resolve_masker
 from neuroextrap.images._caching import check_memory
 from neuroextrap.images._loading import load_samples, mean_gray_levels
 from neuroextrap.images._opening import list_images
-from neuroextrap.stats._validation import check_choice, check_numbers
+from neuroextrap.stats._validation import check_numbers
 
 _PART_SIZE = 2**20  # numbers that are centered at a time, in float64
 # rms of samples within which products of float32 neither vanish nor overflow; rescaled
@@ -147,8 +147,7 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
 
 
 def check_within_runs(how, groups):
-    """Raise unless `how` is known and runs are given."""
-    check_choice(how, "within_runs", (None, "center", "zscore"))
+    """Raise if runs are needed and not given."""
     if how is not None and groups is None:
         raise ValueError(
             f"within_runs={how!r} needs the run of every sample; give groups=runs"

@@ -23,11 +23,10 @@ from neuroextrap.decoding import (
 )
 from neuroextrap.design._further_tests import cross_samples
 from neuroextrap.images import to_img
-from neuroextrap.images._event_samples import labels_of_samples
 from neuroextrap.images._events import event_labels
-from neuroextrap.images._labeled_samples import read_tables
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._opening import files_of
+from neuroextrap.images._sample_plans import labels_of_samples, read_tables
 from neuroextrap.margins.classifiers._classifier_names import LINEAR
 
 # stands between class and condition; no entry of a tab-separated table has it

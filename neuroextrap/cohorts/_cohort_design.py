@@ -1,4 +1,4 @@
-"""From a table of participants to the design of a test over them."""
+"""From a table of participants, and of their images, to the design of a test."""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from neuroextrap.cohorts._cohort_runs import MEASURES
 from neuroextrap.images._bids_runs import find_raw
+from neuroextrap.images._opening import flat_values, open_file
 from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.stats._validation import brief
 
@@ -20,6 +20,48 @@ _WORD = re.compile(r"`([^`]+)`|([^\W\d]\w*)")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _CODES = range(3, 7)  # so many different whole numbers may be names of groups
 _INTERCEPT = "intercept"
+MEASURES = {
+    "motion": "mean framewise displacement in mm",
+    "voxels_lost": "proportion of the voxels of most that the participant lacks",
+    "n_runs": "number of runs",
+}
+"""What can be a covariate without a table, by name."""
+_RADIUS = 50.0  # mm, of the head on which rotations (radians) are arcs
+
+
+def mean_motion(tables):
+    """Return the mean framewise displacement (mm) over runs, None if it is not known.
+
+    Without such a column it is the sum of the six changes of position from volume to
+    volume (Power et al. 2012, rotations on a sphere of 50 mm).
+    """
+    found = [_displacement(path) for path in tables if path is not None]
+    known = [values for values in found if values is not None]
+    if not known or len(known) < len(tables):
+        return None
+    return round(float(np.concatenate(known).mean()), 4)
+
+
+def _displacement(path):
+    """Return the displacements of one run (mm), None if the table does not tell."""
+    table = read_text_table(path, "confounds")
+    table = table.apply(lambda column: pd.to_numeric(column, errors="coerce"))
+    if "framewise_displacement" in table:
+        values = table["framewise_displacement"].to_numpy()
+        return values[np.isfinite(values)]
+    names = [f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"]
+    if not set(names) <= set(table):
+        return None
+    steps = table[names].diff().iloc[1:].abs().to_numpy()
+    return steps @ np.repeat([1.0, _RADIUS], 3)
+
+
+def voxels_lost(imgs):
+    """Return the proportion of the voxels of most participants that each one lacks."""
+    opened = [open_file(img, "imgs") if isinstance(img, str) else img for img in imgs]
+    known = np.stack([np.isfinite(flat_values(img)) for img in opened])
+    usual = known.mean(axis=0) > 0.5
+    return 1 - known[:, usual].mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -72,9 +114,7 @@ def _by_name(table, name):
 
 
 def make_design(table, members, contrast, covariates):
-    """Return the CohortDesign of participants, None where their mean is tested."""
-    if contrast is None and not covariates:
-        return None
+    """Return the CohortDesign of participants."""
     given = _INTERCEPT if contrast is None else contrast
     parts = [given] if isinstance(given, str) else given
     if not isinstance(parts, Sequence) or not all(isinstance(p, str) for p in parts):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neuroextrap.analysis._analysis_files import origin_of, recorded_options
 from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import (
@@ -67,12 +68,6 @@ class StimulusDesign:
         shape = " x ".join(map(str, self.features.shape))
         return options, {} if self.source else {"features": f"a table of {shape}"}
 
-    @property
-    def files(self):
-        """The file of the features, if there is one."""
-        path = self.source.get("features")
-        return [] if path is None else [path]
-
     def rows_of(self, names):
         """Return the row of every name, whose folder and suffix features may lack."""
         place = {str(name): row for row, name in enumerate(self.features.index)}
@@ -122,78 +117,87 @@ class StimulusDesign:
             )
         return {name: own == "test" for name, own in found.items()}
 
+    def tables_of(self, participant):
+        """Return the tables of ready betas, and runs, with stimuli for conditions."""
+        if participant.conditions is not None:
+            return participant.events
+        left_out, tables = [*participant.request.options.exclude, ""], []
+        for path in participant.events:
+            table, name = read_events(path)
+            labels = event_labels(table, name, self.column).copy()
+            labels[table["trial_type"].isin(left_out).to_numpy()] = ""
+            tables.append(table.assign(trial_type=labels))
+        return tables
 
-def encoding_data(participant, samples):
-    """Return the EncodingData of a participant's LabeledSamples."""
-    design, runs = participant.request.stimuli, samples.runs
-    rows, is_test, order = stimulus_rows(participant, samples.y)
-    stimuli, train = pd.Index(order).get_indexer(rows[is_test]), {}
-    if design.n_folds is None:
-        runs = _runs_of_tests(participant, stimuli, runs[is_test])
-        train = {"train": _imgs(samples, ~is_test), "shown": rows[~is_test]}
-        train["features"] = design.features
-    return EncodingData(
-        tested=design.features.iloc[order],
-        test=_imgs(samples, is_test),
-        stimuli=stimuli,
-        runs=runs,
-        mask=samples.masker.mask_img_,
-        n_folds=design.n_folds,
-        **train,
-    )
-
-
-def stimulus_rows(participant, y):
-    """Return the features' row of every sample, which are tested, and their order."""
-    design, who = participant.request.stimuli, f"sub-{participant.label}"
-    rows = design.rows_of(y)
-    if design.n_folds is not None:
-        seed = participant.request.analysis.random_state
-        seed = seed if isinstance(seed, (int, np.integer)) else 0
-        # the same for everyone, and random: no fold of a single category
-        order = random_generator(seed).permutation(len(design.features))
-        shown = order[np.isin(order, rows)]
-        if len(shown) < 2 * design.n_folds:
+    def rows_in(self, participant, y):
+        """Return the row of every sample, which are tested, and their order."""
+        rows, n_folds = self.rows_of(y), self.n_folds
+        who = f"sub-{participant.label}"
+        if n_folds is not None:
+            seed = participant.request.analysis.random_state
+            seed = seed if isinstance(seed, (int, np.integer)) else 0
+            # the same for everyone, and random: no fold of a single category
+            order = random_generator(seed).permutation(len(self.features))
+            shown = order[np.isin(order, rows)]
+            if len(shown) < 2 * n_folds:
+                raise ValueError(
+                    f"{who} saw {len(shown)} stimuli, too few for n_folds={n_folds} "
+                    "folds of at least two; lower the number"
+                )
+            return rows, np.ones(len(y), dtype=bool), shown
+        sets = self.tested([run.events for run in participant.runs if run.events])
+        unknown = sorted({str(name) for name in y} - sets.keys())
+        if unknown:
             raise ValueError(
-                f"{who} saw {len(shown)} stimuli, too few for n_folds={design.n_folds} "
-                "folds of at least two; lower the number"
+                f"{who}: stimulus {unknown[0]!r} is neither for training nor for "
+                f"testing; fill in the column 'set' of the events, or {_FOLDS}"
             )
-        return rows, np.ones(len(y), dtype=bool), shown
-    sets = design.tested([run.events for run in participant.runs if run.events])
-    unknown = sorted({str(name) for name in y} - sets.keys())
-    if unknown:
-        raise ValueError(
-            f"{who}: stimulus {unknown[0]!r} is neither for training nor for testing; "
-            f"fill in the column 'set' of the events, or {_FOLDS}"
+        is_test = np.array([sets[str(name)] for name in y])
+        tested = np.unique(rows[is_test])
+        if len(tested) < 2 or is_test.all():
+            raise ValueError(
+                f"{who} has {len(tested)} stimuli for testing and "
+                f"{len(np.unique(rows[~is_test]))} for training; at least two are "
+                "tested and others trained on: correct the column 'set' of the events, "
+                f"or {_FOLDS}"
+            )
+        return rows, is_test, tested
+
+    def data_of(self, participant, samples):
+        """Return the EncodingData of a participant's LabeledSamples."""
+        rows, is_test, order = self.rows_in(participant, samples.y)
+        stimuli, train = pd.Index(order).get_indexer(rows[is_test]), {}
+        runs = samples.runs
+        if self.n_folds is None:
+            runs = _runs_of_tests(participant, stimuli, runs[is_test])
+            train = {"train": to_img(samples.data[~is_test], samples.masker)}
+            train |= {"shown": rows[~is_test], "features": self.features}
+        return EncodingData(
+            tested=self.features.iloc[order],
+            test=to_img(samples.data[is_test], samples.masker),
+            stimuli=stimuli,
+            runs=runs,
+            mask=samples.masker.mask_img_,
+            n_folds=self.n_folds,
+            **train,
         )
-    is_test = np.array([sets[str(name)] for name in y])
-    tested = np.unique(rows[is_test])
-    if len(tested) < 2 or is_test.all():
-        raise ValueError(
-            f"{who} has {len(tested)} stimuli for testing and "
-            f"{len(np.unique(rows[~is_test]))} for training; at least two are tested "
-            "and others trained on: correct the column 'set' of the events, or "
-            f"{_FOLDS}"
-        )
-    return rows, is_test, tested
 
-
-def beta_tables(participant):
-    """Return the tables of ready betas with stimuli for conditions, and their runs."""
-    if participant.conditions is not None:
-        return participant.events
-    request, tables = participant.request, []
-    for path in participant.events:
-        table, name = read_events(path)
-        labels = event_labels(table, name, request.stimuli.column).copy()
-        labels[table["trial_type"].isin([*request.options.exclude, ""]).to_numpy()] = ""
-        tables.append(table.assign(trial_type=labels))
-    return tables
-
-
-def _imgs(samples, kept):
-    """Return some of the samples as an image."""
-    return to_img(samples.data[kept], samples.masker)
+    def fit(self, participant, analysis):
+        """Train an EncodingIdentification and identify; return it and its Origin."""
+        request, options = participant.request, participant.options
+        sources = {"imgs": participant.imgs, "events": participant.events}
+        sources["features"] = self.source.get("features")
+        made_by = {"n_folds": self.n_folds, **request.made_by}
+        made_by |= {"samples": options.samples, "exclude": options.exclude}
+        names = [] if request.of_betas else ["label_column"]
+        names += ["confounds", "sample_mask"] if request.confounds else []
+        made_by |= {name: getattr(options, name) for name in names}
+        origin = origin_of(sources, recorded_options(made_by))
+        samples = participant.samples()
+        data = self.data_of(participant, samples)
+        fitted = data.identify(analysis.set_params(mask=data.mask))
+        fitted.bg_img_ = samples.bg_img  # of the series, before any cleaning
+        return fitted, origin
 
 
 def _runs_of_tests(participant, stimuli, runs):

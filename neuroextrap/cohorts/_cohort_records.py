@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from neuroextrap.analysis._parameters import parameters, path_words
-from neuroextrap.cohorts._cohort_runs import mean_motion
+from neuroextrap.cohorts._cohort_design import mean_motion
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts
 from neuroextrap.images._bids_runs import find_raw
@@ -202,8 +202,7 @@ def _without_folders(text, folders):
 
 def _lines(options):
     """Return options as lines of TOML; those that are None are left out."""
-    given = {name: value for name, value in options.items() if value is not None}
-    return [f"{name} = {_value(value)}" for name, value in given.items()]
+    return [f"{name} = {_value(v)}" for name, v in options.items() if v is not None]
 
 
 def _value(value):

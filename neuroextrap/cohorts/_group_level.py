@@ -1,4 +1,4 @@
-"""The group: information over participants, and a test of their mean accuracy."""
+"""The group, its maps and tests, and the page of a cohort with links to everything."""
 
 import logging
 import os
@@ -6,30 +6,172 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from neuroextrap.analysis._region_maps import table_writer
-from neuroextrap.cohorts._cohort_index import INDEX, index_text
+from neuroextrap.cohorts._cohort_design import read_participants
 from neuroextrap.cohorts._cohort_options import GroupOptions, check_path
-from neuroextrap.cohorts._group_members import (
-    NULL,
-    beside,
-    compared,
-    gather,
-    regions_of,
-)
+from neuroextrap.cohorts._cohort_records import read_records, write_text, written
+from neuroextrap.cohorts._group_members import NULL, beside, gather
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
+from neuroextrap.group._subjects import differences_of
+from neuroextrap.images._opening import open_file
+from neuroextrap.images._tables import read_text_table
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
-from neuroextrap.maps._provenance import provenance
+from neuroextrap.maps._provenance import file_hash, provenance, read_json
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import finish_interrupted, replaced_results
 from neuroextrap.reporting._group_page import make_group_page
+from neuroextrap.reporting._maps_section import decide, place_words
+from neuroextrap.reporting._page import format_number, make_page, render
+from neuroextrap.reporting._pictures import projections
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+
+INDEX = "index.html"
+_ENDING, _OF_FILMS = "desc-analysis_stat.json", "desc-voxels_stat.tsv"
+_MAPS = ("_stat.nii.gz", "_stat.shape.gii")
+_DECIDING = ("p_value_fwe", "bayes_accuracy_bound_fwe")
+_HEADS = {
+    "picture": "Map",
+    "survive": "Voxels that survive",
+    "peak": "Peak",
+    "accuracy": "Accuracy there",
+    "bits": "Bits there",
+    "correlation": "Correlation there",
+    "n_runs": "Runs",
+    "motion": "Motion (mm)",
+    "seconds": "Seconds",
+    "warnings": "Warnings",
+    "status": "Status",
+}
+_OUTCOME = ("n_runs", "seconds", "status", "reason")
+
+
+def write_index(out):
+    """Write ``index.html``, again if a process meanwhile changed what it is about."""
+    out, seen = Path(out), None
+    while seen != (seen := read_records(out)):
+        write_text(out / INDEX, index_text(out))
+
+
+def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
+    """Return the page of all, as it is once files are `coming` and `going`."""
+    present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
+    links = [(path.relative_to(out).as_posix(), path.name) for path in sorted(present)]
+    about: dict[str, Any] = {
+        "pages": [link for link in links if link[1].endswith("desc-report_stat.html")],
+        "tables": [link for link in links if link[1].endswith("regions_stat.tsv")],
+        "maps": [link for link in links if link[1].endswith(_MAPS)],
+        "stale": _analyzed_since(out, present - {*coming}),
+    }
+    rows, span = _rows(out)
+    score = "correlation" if any(row["correlation"] for row in rows) else "accuracy"
+    shown = {n: head for n, head in _HEADS.items() if any(row[n] for row in rows)}
+    reasons = [f"{row['name']}: {row['reason']}" for row in rows if row["reason"]]
+    left_out = [f"{name}: {why}" for name, why in (left_out or {}).items()]
+    about_rows = {"rows": rows, "heads": shown, "span": span, "score": score}
+    tables = {
+        "Group": render("cohort_group", **about),
+        "Participants": render("cohort", **about_rows),
+        "What failed or was left out": render("list", items=reasons),
+        "Left out of the group": render("list", items=left_out),
+        "Differences": render("cohort_differences", mixed=list(mixed)),
+    }
+    sections = [(head, str(text).strip()) for head, text in tables.items()]
+    what = "Films and stories" if score == "correlation" else "Identification"
+    return make_page(f"{what} in a cohort", sections).get_standalone()
+
+
+def _analyzed_since(out, present):
+    """Return who was analyzed again, or removed, since maps of the group were made."""
+    found = set()
+    for path in present:
+        if not path.name.endswith("Effect_stat.json"):
+            continue
+        for source in read_json(path).get("sources", {}).get("imgs", ()):
+            file = out / source["file"]
+            if source.get("in_dataset") and not (
+                file.is_file() and file_hash(file) == source["sha256"]
+            ):
+                found.add(file.relative_to(out).parts[0])
+    return sorted(found)
+
+
+def _rows(out):
+    """Return a dict for every record, and from where to where colors go in pictures."""
+    rows, maps, seen = [], [], set()
+    for name, record in read_records(out).items():
+        outcome = record.get("outcome", {})
+        row = dict.fromkeys(_HEADS, "") | {"name": f"sub-{name}", "link": ""}
+        row |= {key: outcome.get(key, "") for key in _OUTCOME}
+        row["motion"] = format_number(outcome["motion"]) if "motion" in outcome else ""
+        results = outcome.get("results")
+        if outcome.get("status") == "done" and written(out, results):
+            if results in seen:  # a second record of them
+                continue
+            seen.add(results)
+            row |= _results(out, results)
+            maps.append(row)
+        rows.append(row)
+    return rows, _draw(maps)
+
+
+def _draw(maps):
+    """Make pictures of the values in rows; return from where to where colors go."""
+    data = [row["picture"] for row in maps]
+    ends = [(np.nanmin(each), np.nanmax(each)) for each in data if each is not None]
+    span = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else None
+    for row in maps:
+        row["picture"] = "" if span is None else projections(row["picture"], span)
+    return span
+
+
+def _results(out, results):
+    """Return what a row says of results, whose paths begin so."""
+
+    def beside(name):
+        return out / f"{results}_{name}"
+
+    of_films = beside(_OF_FILMS).is_file()
+    score = "correlation" if of_films else "accuracy"
+    page, row = beside("desc-report_stat.html"), {}
+    if page.is_file():
+        row["link"] = page.relative_to(out).as_posix()
+    peaks = read_text_table(beside("desc-peaks_stat.tsv"), "peaks")
+    texts = ("name", "atlas_label")
+    known = {key: text for key, text in peaks.iloc[0].items() if text}
+    first = {k: text if k in texts else float(text) for k, text in known.items()}
+    row["peak"] = place_words(first)
+    row[score] = format_number(first[score])
+    if not of_films:
+        row["bits"] = format_number(first.get("implied_information", np.nan))
+    scores = {}
+    for name in (score, *_DECIDING):
+        path = beside(f"desc-{name.replace('_', '')}_stat.nii.gz")
+        if path.is_file():
+            scores[name] = open_file(path, "maps").get_fdata()
+    row["picture"] = scores.get(score)
+    if row["picture"] is None:  # a surface
+        return row
+    n_classes = None if of_films else len(read_json(beside(_ENDING))["classes"])
+    told = {"n_classes": n_classes, "confidence_level": 0.95}
+    verdict = decide({n: v.ravel() for n, v in scores.items()}, **told)
+    n_known = int(np.isfinite(scores[score]).sum())
+    if verdict.criterion:
+        row["survive"] = f"{verdict.n_surviving:,} of {n_known:,}"
+    sidecar = read_json(beside(f"desc-{score}_stat.json"))
+    doubts = [f for f in sidecar.get("findings", ()) if f["grade"] == "doubtful"]
+    row["warnings"] = "; ".join(each["because"] for each in doubts)
+    return row
+
 
 logger = logging.getLogger(__name__)
 
-_REPORT = "desc-report_stat.html"
+_REPORT, _TABLE = "desc-report_stat.html", "desc-table_stat.tsv"
 _PAGE, _REGIONS = "report.html", "regions.tsv"
 _KINDS = ("accuracy", "information", "prevalence")
 
@@ -102,8 +244,8 @@ def analyze_group(
     out = Path(check_path(out, "out"))
     finish_interrupted(out, below=True)  # before anything is read
     group = gather(out, asked)
-    named = [group.entities | {"desc": kind} for kind in _KINDS]
-    files = {each["desc"]: ResultFiles.below(out, each) for each in named}
+    named = {kind: group.entities | {"desc": kind} for kind in _KINDS}
+    files = {kind: ResultFiles.below(out, each) for kind, each in named.items()}
     for each in files.values():
         each.check(overwrite=asked.overwrite)
     made, told = _made(group, asked)
@@ -113,7 +255,7 @@ def analyze_group(
         about = {"left_out": group.left_out, "links": _links(out, group.found)}
         page = make_group_page(list(made.values()), **drawn, **about)
         more[_PAGE] = page.save_as_html
-    table = regions_of(out, group, asked)
+    table = _regions_of(out, group, asked)
     if table is not None:
         more[_REGIONS] = table_writer(table)
     _replace(out, files, group, (made, told, more), overwrite=asked.overwrite)
@@ -124,7 +266,7 @@ def _made(group, asked):
     """Return the RegionMaps of every analysis by kind, and what is told of each."""
     given, about, told = asked.by_kind(1 / group.n_classes), group.told, {}
     if asked.is_comparison:
-        made = {"accuracy": compared(group, given["accuracy"], asked)}
+        made = {"accuracy": _compared(group, given["accuracy"], asked)}
     else:
         made = _tested(group.found, group.imgs[0], given, asked.shared)
     for kind in made:
@@ -152,6 +294,44 @@ def _tested(found, imgs, options, shared):
             len(nulls),
         )
     return made
+
+
+def _compared(group, options, asked):
+    """Return the RegionMaps of a contrast over participants, or within them."""
+    options, imgs, design = options | asked.shared, group.imgs, group.design
+    first, *paired = imgs
+    if len(imgs) == 4:
+        first, *paired = differences_of(*imgs[:2]), differences_of(*imgs[2:])
+    if paired:
+        options["paired_imgs"] = paired[0]
+    if design is not None:
+        options |= {"contrast": design.contrast, "design_matrix": design.table}
+        if asked.contrast is None:  # a mean, which signs decide and no order
+            options["errors"] = "symmetric"
+    maps: Any = second_level_test(first, **options)
+    if design is not None:
+        maps.summary.options["design"] = "; ".join(design.words)
+    if len(imgs) > 1:
+        words = "({} - {}) - ({} - {})" if len(imgs) > 2 else "{} - {}"
+        maps.summary.options["within"] = words.format(*asked.within)
+    return maps
+
+
+def _regions_of(out, group, asked):
+    """Return all regions of all participants, with their table, None without atlas."""
+    parts = []
+    for number, found in enumerate(group.cells):
+        for name, (index, _) in found.items():
+            if not beside(index, _TABLE).is_file():
+                return None
+            own = pd.read_csv(beside(index, _TABLE), sep="\t")
+            if len(group.cells) > 1:
+                own.insert(0, "analysis", asked.within[number])
+            own.insert(0, "participant_id", name)
+            parts.append(own)
+    people = read_participants(asked.participants_table, out)
+    people = people[people.columns.difference(parts[0].columns, sort=False)]
+    return pd.concat(parts).join(people, on="participant_id")
 
 
 def _joined(made):

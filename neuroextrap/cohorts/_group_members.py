@@ -11,16 +11,18 @@ from typing import Any
 import pandas as pd
 
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.cohorts._cohort_design import make_design, read_participants
+from neuroextrap.cohorts._cohort_design import (
+    MEASURES,
+    make_design,
+    read_participants,
+    voxels_lost,
+)
 from neuroextrap.cohorts._cohort_records import (
     read_records,
     records_of,
     results_on_record,
 )
-from neuroextrap.cohorts._cohort_runs import MEASURES, voxels_lost
-from neuroextrap.group import second_level_test
 from neuroextrap.group._alike import check_alike
-from neuroextrap.group._subjects import differences_of
 from neuroextrap.maps import read_maps
 from neuroextrap.maps._provenance import read_json, shared_entities
 
@@ -155,7 +157,7 @@ def _difference(classes, usual):
 
 
 _MAPS = "desc-maps_stat.json"
-_ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
+_ACCURACY = "desc-accuracy_stat.nii.gz"
 
 
 @dataclass(frozen=True)
@@ -213,44 +215,6 @@ def gather(out, asked):
     if asked.is_comparison:
         entities["contrast"] = _contrast_label(asked)
     return Members(cells, left_out, mixed, design, entities)
-
-
-def compared(group, options, asked):
-    """Return the RegionMaps of a contrast over participants, or within them."""
-    options, imgs, design = options | asked.shared, group.imgs, group.design
-    first, *paired = imgs
-    if len(imgs) == 4:
-        first, *paired = differences_of(*imgs[:2]), differences_of(*imgs[2:])
-    if paired:
-        options["paired_imgs"] = paired[0]
-    if design is not None:
-        options |= {"contrast": design.contrast, "design_matrix": design.table}
-        if asked.contrast is None:  # a mean, which signs decide and no order
-            options["errors"] = "symmetric"
-    maps: Any = second_level_test(first, **options)
-    if design is not None:
-        maps.summary.options["design"] = "; ".join(design.words)
-    if len(imgs) > 1:
-        words = "({} - {}) - ({} - {})" if len(imgs) > 2 else "{} - {}"
-        maps.summary.options["within"] = words.format(*asked.within)
-    return maps
-
-
-def regions_of(out, group, asked):
-    """Return all regions of all participants, with their table, None without atlas."""
-    parts = []
-    for number, found in enumerate(group.cells):
-        for name, (index, _) in found.items():
-            if not beside(index, _TABLE).is_file():
-                return None
-            own = pd.read_csv(beside(index, _TABLE), sep="\t")
-            if len(group.cells) > 1:
-                own.insert(0, "analysis", asked.within[number])
-            own.insert(0, "participant_id", name)
-            parts.append(own)
-    people = read_participants(asked.participants_table, out)
-    people = people[people.columns.difference(parts[0].columns, sort=False)]
-    return pd.concat(parts).join(people, on="participant_id")
 
 
 def _maps_of(found):

@@ -1,8 +1,9 @@
-"""One participant after another, whatever happens to one of them."""
+"""One participant after another, whatever happens to one of them, or a plan of it."""
 
 import logging
 import shutil
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,20 +11,25 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts import _cohort_records as records
 from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
-from neuroextrap.cohorts._cohort_index import INDEX, write_index
 from neuroextrap.cohorts._cohort_options import (
     ParticipantOptions,
     check_names,
     check_path,
 )
-from neuroextrap.cohorts._cohort_runs import found_runs
-from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._request import NULL_FILE, Participant, Request, working_folder
+from neuroextrap.cohorts._group_level import INDEX, write_index
+from neuroextrap.cohorts._group_members import of_majority
+from neuroextrap.cohorts._request import NULL_FILE, Participant, Request
 from neuroextrap.encoding import ContinuousEncoding
+from neuroextrap.encoding._cost import check_runs, estimate_cost, estimate_cost_of_runs
+from neuroextrap.images import to_img
 from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SAMPLES, SampleOptions
@@ -140,7 +146,7 @@ def analyze_participants(
             "(--n-permutations)"
         )
     if asked.dry_run:
-        return records.outcome_table(plan_participants(request, labels), COST[1:])
+        return records.outcome_table(_planned(request, labels), _COST[1:])
     _check_anyone(request, labels)
     records.prepare_dataset(out, derivatives)
     causes: dict[str, str] = {}
@@ -158,7 +164,7 @@ def _check_anyone(request, labels):
     first = ""
     for label in labels:
         try:
-            found_runs(request, label)
+            Participant(request, label).find()
         except ValueError as error:
             first = first or one_line(error)
             records.told_once(causes, one_line(error), f"sub-{label}")
@@ -196,7 +202,7 @@ def _outcome(participant, causes):
             return entry
         participant.files.check(overwrite=participant.request.asked.overwrite)
         logger.info("%s: %d runs", name, participant.n_runs)
-        with working_folder(participant) as folder:
+        with participant.working_folder() as folder:
             fitted, origin = participant.fit(folder)
             entry = records.entry_of(participant, "done", start)
             _write(fitted, origin, participant, folder, entry)
@@ -288,3 +294,96 @@ def _write(fitted: Any, origin, participant, folder, entry):
         more=more,
         elsewhere=elsewhere,
     )
+
+
+_N_MAPS = 30  # maps of a participant, about
+_COST = ("seconds", "memory", "disk")
+
+
+def _planned(request, labels):
+    """Return what would be done; data of the first participant tell the time."""
+    cost, entries, classes = None, [], {}
+    for label in labels:
+        start, participant, reason = time.monotonic(), Participant(request, label), ""
+        try:
+            participant = participant.found()
+            classes[f"sub-{label}"] = None, _classes(participant)
+            cost = _cost(participant) if cost is None else cost
+        except Exception as error:  # told in the table
+            classes.pop(f"sub-{label}", None)
+            reason = one_line(error)
+        status = "failed" if reason else "planned"
+        entry = records.entry_of(participant, status, start, reason)
+        entries.append(entry | (dict.fromkeys(_COST, 0) if reason else cost))
+    records.tell_missing_runs(entries)
+    _tell_left_out(classes)
+    return entries
+
+
+def _tell_left_out(classes):
+    """Log who would be left out of the group."""
+    left_out: dict[str, str] = {}
+    try:
+        of_majority(classes, left_out)
+    except ValueError as error:
+        logger.warning("%s", error)
+    for name, reason in left_out.items():
+        logger.warning("%s is left out of the group: %s", name, reason)
+
+
+def _classes(participant):
+    """Return the classes that a participant's results would have; errors as theirs."""
+    request, design = participant.request, participant.request.stimuli
+    if request.of_films:
+        check_runs(request.analysis, design.table_of(participant))
+        return ()
+    y, runs = participant.labels()
+    if design is None:
+        analysis = request.analysis
+        alone = of_arrays(analysis)  # of two numbers a sample
+        alone.set_params(n_permutations=min(1, analysis.n_permutations))
+        numbers = np.random.default_rng(0).normal(size=(len(y), 2))
+        with warnings.catch_warnings():  # of what the numbers are
+            warnings.simplefilter("ignore")
+            return tuple(alone.fit(numbers, y, groups=runs).classes_.tolist())
+    _, _, tested = design.rows_in(participant, y)
+    if design.n_folds is None:
+        return tuple(design.features.index[tested])
+    return tuple(range(len(tested) // design.n_folds))
+
+
+def _cost(participant):
+    """Estimate seconds, memory and disk (bytes), from samples and a few regions."""
+    request = participant.request
+    if request.of_films:
+        model = clone(request.analysis).set_params(mask=participant.mask)
+        table = request.stimuli.table_of(participant)
+        cost = estimate_cost_of_runs(model, table, request.stimuli.seconds)
+        return _entry(cost["seconds"], cost["memory"], _N_MAPS * cost["n_features"])
+    start = time.monotonic()
+    samples = participant.samples()
+    reading = time.monotonic() - start
+    cost, n_tested = _cost_of_samples(participant, samples)
+    n_numbers = _N_MAPS * cost["n_features"] + cost["n_regions"] * n_tested
+    if request.asked.save_null:
+        n_numbers += cost["n_regions"] * cost["n_permutations"]
+    memory = int(cost["memory"]) + samples.data.nbytes
+    return _entry(reading + float(cost["seconds"]), memory, n_numbers)
+
+
+def _cost_of_samples(participant, samples):
+    """Return the cost once samples are read, and how many of them have margins."""
+    analysis = participant.request.analysis
+    if participant.request.stimuli is not None:
+        data = participant.request.stimuli.data_of(participant, samples)
+        return estimate_cost(analysis, data), 2 * len(data.tested)
+    light = clone(analysis).set_params(mask=samples.masker.mask_img_)
+    data = to_img(samples.data, samples.masker), samples.y, samples.runs
+    n_tested = len(samples.y) + len(set(samples.y))
+    return light.estimate_cost(*data, order=samples.order), n_tested
+
+
+def _entry(seconds, memory, n_numbers):
+    """Return what the table says of the cost, with the bytes of numbers on disk."""
+    values = round(float(seconds), 1), memory, 4 * n_numbers
+    return dict(zip(_COST, values, strict=True))

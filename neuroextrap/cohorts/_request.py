@@ -9,23 +9,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from sklearn.base import clone
 
 import neuroextrap
-from neuroextrap.analysis._analysis_files import origin_of, recorded_options
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
 from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
-from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._bids_runs import fmriprep_confounds
-from neuroextrap.images._event_samples import event_samples, labels_of_samples
+from neuroextrap.images._bids_runs import find_betas, find_runs, fmriprep_confounds
+from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._maskers import shared_mask
+from neuroextrap.images._sample_plans import labels_of_samples, late_events
 from neuroextrap.images._surface_files import other_hemisphere
+from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.maps._provenance import (
     describe_file,
     described_value,
@@ -84,16 +82,33 @@ class Participant:
     request: Request
     label: str
     runs: list = field(default_factory=list)  # none before files are found
-    conditions: list | None = None  # and runs of beta images; None if tables say it
+    conditions: Any = None  # table of beta images and their runs; None if they have own
     left_out: tuple = ()
     bids: dict | None = None
-    identity: str | None = None
+    identity: Any = None  # a hash, once files are found
     made_of: dict = field(default_factory=dict)  # the same in all members of a group
+
+    def find(self):
+        """Return runs, conditions of betas, and why further runs are left out."""
+        request, label = self.request, self.label
+        asked, filters = request.asked, request.filters
+        wanted = {"task": asked.task, "space": asked.space, "ses": asked.sessions}
+        conditions, left_out = None, ()
+        if request.of_betas:
+            runs, conditions = find_betas(request.derivatives, label, wanted, filters)
+        else:
+            runs = find_runs(request.derivatives, request.raw, label, wanted, filters)
+            if not request.of_films or request.stimuli.column is not None:
+                runs, left_out = _with_events(request, runs)
+        if request.of_films:
+            request.stimuli.check(runs)
+        _check_files(request, runs)
+        return runs, conditions, left_out
 
     def found(self):
         """Return the same with files, hashed; ValueError if they cannot be used."""
         request = self.request
-        runs, conditions, left_out = found_runs(request, self.label)
+        runs, conditions, left_out = self.find()
         for reason in left_out:
             logger.warning("sub-%s: %s", self.label, reason)
         bids = shared_entities([run.bold for run in runs])
@@ -102,8 +117,8 @@ class Participant:
         for key in ("desc", "contrast", "stat", "hemi"):
             bids.pop(key, None)
         decided = _identity(request, runs), _made_of(request, runs)
-        found = runs, conditions, left_out, bids, *decided
-        return Participant(request, self.label, *found)
+        known = runs, conditions, left_out, bids, *decided
+        return Participant(request, self.label, *known)
 
     @property
     def record_name(self):
@@ -148,9 +163,8 @@ class Participant:
     @property
     def events(self):
         """The tables of the images, or one of all images."""
-        if self.conditions is None:
-            return [run.events for run in self.runs]
-        return pd.DataFrame(self.conditions, columns=["trial_type", "run"])
+        of_runs = [run.events for run in self.runs]
+        return of_runs if self.conditions is None else self.conditions
 
     @property
     def mask(self):
@@ -183,7 +197,7 @@ class Participant:
         """Return images, their events as samples are made of them, and the mask."""
         tables = self.events
         if self.request.stimuli is not None and self.request.of_betas:
-            tables = beta_tables(self)
+            tables = self.request.stimuli.tables_of(self)
         return ready_betas(self.imgs, tables, self.mask)
 
     def samples(self):
@@ -209,48 +223,79 @@ class Participant:
         if request.asked.save_null:
             analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
         if request.stimuli is not None:
-            return self._fit_encoding(analysis)
+            return request.stimuli.fit(self, analysis)
         options = self.options.given(without="label_column")
         analysis.set_params(mask=self.mask)
         analysis.fit_events(self.imgs, self.events, **options)
         return analysis, analysis.origin_
 
-    def _fit_encoding(self, analysis):
-        """Train an EncodingIdentification and identify; return it and its Origin."""
-        request, options = self.request, self.options
-        sources = {"imgs": self.imgs, "events": self.events}
-        if request.stimuli.files:
-            sources["features"] = request.stimuli.files
-        made_by = {"n_folds": request.stimuli.n_folds, **request.made_by}
-        made_by |= {"samples": options.samples, "exclude": options.exclude}
-        names = [] if request.of_betas else ["label_column"]
-        names += ["confounds", "sample_mask"] if request.confounds else []
-        made_by |= {name: getattr(options, name) for name in names}
-        origin = origin_of(sources, recorded_options(made_by))
-        samples = self.samples()
-        data = encoding_data(self, samples)
-        fitted = data.identify(analysis.set_params(mask=data.mask))
-        fitted.bg_img_ = samples.bg_img  # of the series, before any cleaning
-        return fitted, origin
-
-
-@contextmanager
-def working_folder(participant):
-    """Yield a folder for work in progress, removed when all ends well."""
-    given = participant.request.asked.work_dir
-    root = participant.request.out / ".work" if given is None else Path(given)
-    folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
-    tried_again(folder.mkdir, parents=True, exist_ok=True)
-    try:
-        yield folder
-        shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        with suppress(OSError):  # there is work to continue
-            folder.rmdir()
-        if given is None:
+    @contextmanager
+    def working_folder(self):
+        """Yield a folder for work in progress, removed when all ends well."""
+        given = self.request.asked.work_dir
+        root = self.request.out / ".work" if given is None else Path(given)
+        folder = root / f"sub-{self.label}-{self.identity[:16]}"
+        tried_again(folder.mkdir, parents=True, exist_ok=True)
+        try:
+            yield folder
             shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):  # others work in it
-                root.rmdir()
+        finally:
+            with suppress(OSError):  # there is work to continue
+                folder.rmdir()
+            if given is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):  # others work in it
+                    root.rmdir()
+
+
+def _check_files(request, runs):
+    """Raise if a run lacks confounds, or betas a mask."""
+    lacking = [run.bold for run in runs if run.confounds is None]
+    if request.confounds and lacking:
+        raise ValueError(
+            f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
+            "beside it; use none (confounds=(), --confounds none)"
+        )
+    unmasked = request.of_betas and None in [run.mask for run in runs]
+    if unmasked and request.analysis.mask is None:
+        raise ValueError(
+            f"{runs[0].bold} has no brain mask beside it, and none can be computed "
+            "from betas; give one (the analysis's mask, --mask)"
+        )
+
+
+def _with_events(request, runs):
+    """Return at least two runs whose events are known, and why others are left out."""
+    lacking = {run.bold: _lack_of_events(request, run) for run in runs}
+    reasons = {bold: reason for bold, reason in lacking.items() if reason}
+    found = {run.bold: run for run in runs if run.bold not in reasons}
+    if reasons and len(found) < 2:
+        raise ValueError(next(iter(reasons.values())))
+    tables = [run.events for run in found.values()]
+    told = zip(found, late_events([*found], tables, request.options), strict=True)
+    late = {bold: reason for bold, reason in told if reason}
+    if len(found) - len(late) < 2:
+        late = {}
+    kept = [run for bold, run in found.items() if bold not in late]
+    reasons |= late
+    return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
+
+
+def _lack_of_events(request, run):
+    """Say why a run has no event of a condition, "" if it has."""
+    if run.events is None:
+        folders = [folder for folder in (request.derivatives, request.raw) if folder]
+        return (
+            f"{Path(run.bold).name} has no events in {' or '.join(map(str, folders))}; "
+            "name the data set that has them (raw, --raw)"
+        )
+    rows = []
+    if Path(run.events).stat().st_size:
+        table = read_text_table(run.events, "events")
+        rows = table.get("trial_type", table.index)  # a missing column is told later
+        if request.stimuli is None:
+            rows = set(rows) - {*request.options.exclude, MISSING, ""}
+    return "" if len(rows) else f"{Path(run.events).name} has no event of a condition"
 
 
 def _identity(request, runs):

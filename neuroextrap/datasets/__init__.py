@@ -1,12 +1,15 @@
 """Simulated data with known truth."""
 
-from neuroextrap.datasets._brains import plant_codes, simulate_brain
 from neuroextrap.datasets._known_codes import (
     BivariateNormalProblem,
     gaussian_code_accuracy,
     gaussian_code_information,
 )
-from neuroextrap.datasets._natural_images import simulate_visual_cortex
+from neuroextrap.datasets._simulated_brains import (
+    plant_codes,
+    simulate_brain,
+    simulate_visual_cortex,
+)
 
 __all__ = [
     "BivariateNormalProblem",

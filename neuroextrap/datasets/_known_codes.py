@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._label_checks import plain_types_checked
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     brief,
     check_integer,
@@ -85,6 +86,7 @@ def gaussian_code_information(
     return -0.5 * n_features * np.log1p(-shared) / nats_per_unit(base)
 
 
+@described_by(gaussian_code_information)
 @plain_types_checked
 def gaussian_code_accuracy(
     n_features: int,
@@ -104,8 +106,6 @@ def gaussian_code_accuracy(
 
     Parameters
     ----------
-    n_features : int
-        Number of voxels d, at least 1.
     snr : float
         Signal-to-noise ratio tau^2 / sigma^2 per voxel.
     set_sizes : array-like of int of shape (n_sizes,)

@@ -4,14 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import parameters
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._validation import check_choice
 
-OF_FILES = {"checkpoint": None, "save_null": None, "shard": None}
-"""Parameters of runs that are kept or divided, where none is."""
+OF_FILES = "checkpoint", "save_null", "shard"
+"""Parameters of runs that are kept or divided."""
+EXTRA = tuple(row.name for row in parameters("searchlight") if row.extra)
+"""Parameters that ask for more than plain maps."""
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
@@ -29,15 +32,16 @@ def check_searchlight(light, name):
 def taken_options(light, analysis, unused, name="light"):
     """Return the parameters of a searchlight; raise where one is not of use to it."""
     check_searchlight(light, name)
-    parameters = flat_parameters(light)
-    for option, plain in unused.items():
-        given = parameters[option]
+    taken = flat_parameters(light)
+    defaults = flat_parameters(IdentificationSearchLight())
+    for option in unused:
+        given, plain = taken[option], defaults[option]
         if given is not plain and not (np.isscalar(given) and given == plain):
             raise ValueError(
                 f"{name} has {option}={given!r}, which {analysis} does not use; leave "
                 "it out"
             )
-    return parameters
+    return taken
 
 
 class Shared(NamedTuple):

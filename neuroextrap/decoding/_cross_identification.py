@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._parameters import plain_maps
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.decoding._comparable import taken_options
+from neuroextrap.decoding._comparable import EXTRA, taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import P_VALUES, Finding, tell
@@ -28,9 +27,8 @@ from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
 
 _FEW = 4
-# what an analysis of one accuracy by folds of its own does not use, and its default
-_NOT_USED = {"cv": None, "statistic": "accuracy", "checkpoint": None}
-_USED = "n_permutations", "save_null"
+# what an analysis of one accuracy by folds of its own does not use
+_UNUSED = {"cv", "statistic", "checkpoint", *EXTRA} - {"n_permutations", "save_null"}
 _ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe"
 
@@ -153,15 +151,13 @@ def cross_identification(  # noqa: PLR0913
     >>> maps.n_permutations_, (maps["p_value_fwe"] <= 0.05).tolist()
     (719, [True, False])
     """
-    more = plain_maps(IdentificationSearchLight())
-    unused = _NOT_USED | {k: v for k, v in more.items() if k not in _USED}
-    parameters = taken_options(light, "cross_identification", unused)
+    parameters = taken_options(light, "cross_identification", sorted(_UNUSED))
     RunParameters.of(light)
     pair = {"train": train, "test": test}
     samples = cross_samples(y, groups, conditions, light.classes, pair)
     n_classes = len(samples.classes)
-    plain = copy(light).set_params(cv=samples.folds, classes=np.arange(n_classes))
-    plain.set_params(n_permutations=0, bounds=None, keep=None)
+    fixed = {"cv": samples.folds, "classes": np.arange(n_classes), "keep": None}
+    plain = copy(light).set_params(n_permutations=0, bounds=None, **fixed)
     run = plan_decoding(plain, imgs, samples.codes, samples.parts, order)
     exchanges = NameExchanges.of(n_classes, light.n_permutations, light.random_state)
     few = few_names(n_classes) if light.n_permutations else ()

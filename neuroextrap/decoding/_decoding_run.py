@@ -16,7 +16,7 @@ from neuroextrap.design._doubts import (
 from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.maps._identification import is_measured, not_marginal
+from neuroextrap.maps._identification import not_marginal
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._engine import chances, map_parts, why_untrainable
 from neuroextrap.margins._paths import with_path
@@ -30,10 +30,12 @@ from neuroextrap.stats._extrapolation._method import log_spaced_set_sizes
 
 
 class NoiseWhitener:
-    """Whiten a region's samples by the covariance of centered noise residuals."""
+    """Whiten a region's samples by the covariance of residuals (array or images)."""
 
-    def __init__(self, residuals):
-        self.residuals = residuals
+    def __init__(self, noise_covariance, masker, n_features):
+        usable = np.ones(n_features, dtype=bool)
+        residuals = read_residuals(noise_covariance, masker, usable)
+        self.residuals = residuals - residuals.mean(axis=0)
 
     def __repr__(self):
         """Name what whitens; part of a checkpoint's identity."""
@@ -53,17 +55,7 @@ class NoiseWhitener:
         return scipy.linalg.solve_triangular(lower, x.T.astype(float), lower=True).T
 
 
-def make_whitener(noise_covariance, masker, n_features):
-    """Return the whitener by residuals (an array, or images); None for none."""
-    if noise_covariance is None:
-        return None
-    everything = np.ones(n_features, dtype=bool)
-    residuals = read_residuals(noise_covariance, masker, everything)
-    return NoiseWhitener(residuals - residuals.mean(axis=0))
-
-
-# set sizes that are measured unless others are given, that of all classes included
-_MEASURED_SIZES = 8
+_MEASURED_SIZES = 8  # unless others are given, that of all classes included
 _MOST_REGIONS = 500  # tested for outcomes that depend on their run
 
 
@@ -133,8 +125,9 @@ def plan_decoding(
     statistic = resolve_statistic(searchlight.statistic, n_classes, set_sizes)
     kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
     check_labelings_fit(searchlight.n_permutations, n_labels, searchlight.max_memory)
-    if is_measured(given["curves"], kernel):
-        set_sizes = _measured_sizes(parameters, set_sizes, n_classes)
+    if given["curves"] == "measured" and not kernel.marginal:
+        if parameters.set_sizes is None and len(set_sizes) > _MEASURED_SIZES:
+            set_sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
         subsets = np.unique(set_sizes[set_sizes < n_classes]), given["n_partitions"]
     tests = Tests.of(
         labels,
@@ -142,50 +135,47 @@ def plan_decoding(
         cv=searchlight.cv,
         n_permutations=searchlight.n_permutations,
         random_state=searchlight.random_state,
-        per_fold=given["per_fold"],
         subsets=subsets,
     )
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    X, (codes, pairing, _) = samples.X[:, samples.usable], tests.permuted
+    tests = replace(tests, labels=labels._replace(strata=strata))
+    run = planned_run(parameters, samples, tests, kernel, statistic, placed=placed)
+    about = {"labels": labels, "whole_runs": tests.options.whole_runs}
+    return DecodingRun(**run, **about, set_sizes=set_sizes)
+
+
+def planned_run(
+    parameters, samples, tests, kernel, statistic, *, further=(), placed=True
+):
+    """Examine tests, choose regions and settle bounds; return the fields of a run.
+
+    `further` are Findings of other kinds.
+    """
+    codes, pairing, _ = tests.permuted
     plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=tests.subsets)
-    findings = findings_of_tests(tests, X, kernel.frequent_first, strata)
-    findings += not_marginal(plan)
+    usable = samples.X[:, samples.usable]
+    findings = findings_of_tests(tests, usable, kernel.frequent_first)
+    findings = *findings, *not_marginal(plan), *further
     tell(findings)
-    run = planned_run(parameters, samples, tests, plan, findings, placed=placed)
-    return DecodingRun(
-        **run, set_sizes=set_sizes, labels=labels, whole_runs=tests.options.whole_runs
-    )
-
-
-def planned_run(parameters, samples, tests, plan, findings, *, notes=(), placed=True):
-    """Choose regions and settle bounds; return the fields of a run."""
     sampled = samples.masker, samples.X.shape[1]
     choice = parameters.choose_regions(samples.masker if placed else None, sampled[1])
-    usable = parameters.usable_regions(choice, samples.usable)
-    plan = replace(plan, whitener=make_whitener(parameters.noise_covariance, *sampled))
-    tests, plan = _trainable(tests, plan, samples.X, usable.regions)
+    regions = parameters.usable_regions(choice, samples.usable)
+    if parameters.noise_covariance is not None:
+        whitener = NoiseWhitener(parameters.noise_covariance, *sampled)
+        plan = replace(plan, whitener=whitener)
+    forward = replace(plan, forward=tests.forward)
+    reason = why_untrainable(samples.X, regions.regions, forward)
+    tests = tests if reason is None else tests.without_forward(reason)
+    weightings = tests.weightings(per_fold=parameters.per_fold)
+    plan = replace(plan, forward=tests.forward, weightings=weightings)
     return samples.of_run | {
         "parameters": parameters,
         "choice": choice,
-        "usable": usable,
-        "plan": with_path(plan, usable.regions),
+        "usable": regions,
+        "plan": with_path(plan, regions.regions),
         "bounds": tests.bounds,
         "classes": tests.labels.classes,
         "test_codes": tests.test_codes,
-        "notes": (*samples.notes, *notes, *tests.notes()),
+        "notes": (*samples.notes, *tests.notes()),
         "findings": findings,
     }
-
-
-def _trainable(tests, plan, X, regions):
-    """Return tests, without forward tests that cannot be trained, and their plan."""
-    reason = why_untrainable(X, regions, replace(plan, forward=tests.forward))
-    tests = tests if reason is None else tests.without_forward(reason)
-    return tests, replace(plan, forward=tests.forward, weightings=tests.weightings)
-
-
-def _measured_sizes(parameters, set_sizes, n_classes):
-    """Return the set sizes of curves that are measured, fewer unless given."""
-    if parameters.set_sizes is None and len(set_sizes) > _MEASURED_SIZES:
-        return log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
-    return set_sizes

@@ -2,14 +2,14 @@
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.stats import rankdata
 
-from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import code_labels, counts_of, members, row_codes
@@ -29,12 +29,11 @@ _MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
 
 
 def run_means(X, codes, run):
-    """Average samples of classes in runs, (n_runs, K, n_features); zero for none."""
-    n_runs, n_classes = run.max() + 1, codes.max() + 1
-    cell, n_cells = run * n_classes + codes, n_runs * n_classes
+    """Average samples of classes in runs, (n_runs K, n_features); zero for none."""
+    n_classes = codes.max() + 1
+    cell, n_cells = run * n_classes + codes, (run.max() + 1) * n_classes
     size = np.maximum(np.bincount(cell, minlength=n_cells), 1)[:, np.newaxis]
-    means = members(cell, n_cells, X.dtype) @ X / size.astype(X.dtype)
-    return means.reshape(n_runs, n_classes, -1)
+    return members(cell, n_cells, X.dtype) @ X / size.astype(X.dtype)
 
 
 def distance_operator(present):
@@ -131,58 +130,82 @@ _NO_CEILING = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DissimilarityRun:
-    """A planned run over samples and regions, and models to compare distances with.
+def measure_dissimilarities(light, imgs, y, groups, order):
+    """Check everything, then read the samples, and measure and compare distances.
 
-    The `operator` makes distances of products of `means` (n_runs K, n_features): of all
-    runs, then of halves. `features` are those of models under all exchanges.
+    Returns the planned DecodingRun; maps (n_regions,), distances (n_regions, n_pairs)
+    and null maxima; and the rest by the name of its attribute.
     """
+    check_choice(light.method, "method", METHODS)
+    if groups is None:
+        raise ValueError(
+            "distances are cross-validated over runs, but groups is None; give "
+            "fit(..., groups=runs)"
+        )
+    labels = code_labels(y, None, groups, None, order)
+    cell = row_codes(labels.groups)
+    present = _checked_pairs(labels, cell)
+    models, exchanges, features = _exchanged_models(light, labels.classes)
+    shared = light.get_params()
+    for own in ("models", "method", "n_permutations"):
+        del shared[own]
+    searchlight = IdentificationSearchLight(**shared, bounds=None)
+    run = plan_decoding(searchlight, imgs, y, groups, order)
+    few: tuple = ()
+    if exchanges.are_all:
+        found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
+        few = (found._replace(remedy="more classes have more orders"),)
+    tell(few)
+    splits = halves(present)
+    parts = [present, *(half for split in splits for half in split)]
+    operator = scipy.sparse.vstack([distance_operator(part) for part in parts], "csr")
+    means = replace(run, rows=run_means(run.rows, labels.codes, cell))
+    about = {
+        "models_": models,
+        "n_permutations_": len(exchanges),
+        "n_runs_": len(present),
+        "findings_": [*run.findings, *few],
+        "notes_": [*run.all_notes(few), *([] if splits else [_NO_CEILING])],
+    }
+    return run, _compared(light, means, operator, features), about
 
-    samples: DecodingRun
-    means: np.ndarray
-    operator: Any
-    method: str
-    models: dict
-    features: dict
-    n_exchanges: int
-    n_runs: int
-    findings: tuple
-    notes: tuple
 
-    def compare(self, n_jobs):
-        """Return maps (n_regions,), distances (n_regions, n_pairs), and null maxima."""
-        usable, rows = self.samples.usable, self.samples.analyzed
-        n_classes = len(self.samples.classes)
-        distances = np.empty((len(rows), n_classes * (n_classes - 1) // 2))
-        ceiling = np.empty(len(rows))
-        counts = {
-            name: NullCounts.start(np.empty(len(rows)), model.shape[1] - 1)
-            for name, model in self.features.items()
-        }
-        run = self.means, usable.regions, self.samples.plan, rows, self.operator
-        for some, values in map_parts(_distances, *run, n_jobs=n_jobs):
-            values = values.reshape(len(values), -1, distances.shape[1])
-            distances[some] = values[:, 0]
-            ceiling[some] = ceiling_of_halves(values, self.method)
-            compared = comparison_features(values[:, 0], self.method)
-            for name, model in self.features.items():
-                agreement = round_ties(compared @ model)
-                counts[name].score[some] = agreement[:, 0]
-                counts[name].add(agreement[:, 1:], 0, some)
-        known = np.isin(np.arange(self.samples.choice.n_regions), rows)
-        scores = {"mean_dissimilarity": distances.mean(axis=1)}
-        if self.operator.shape[0] > distances.shape[1]:
-            scores["noise_ceiling"] = ceiling
-        for name, count in counts.items():
-            numbers = [count.score]
-            if len(count.maxima):
-                numbers += [count.p_value(), count.p_value_fwe()]
-            scores |= dict(zip(dissimilarity_names(name), numbers, strict=False))
-        scores["n_voxels"] = usable.n_features[known]
-        spread = spread_known(known, scores | {"": distances})
-        maxima = {name: count.maxima for name, count in counts.items()}
-        return spread, spread.pop(""), maxima
+def _compared(light, run, operator, features):
+    """Return maps, distances and null maxima of a run whose rows are means in runs.
+
+    The `operator` makes distances of products of means: of all runs, then of halves.
+    `features` are those of models under all exchanges.
+    """
+    usable, rows, n_classes = run.usable, run.analyzed, len(run.classes)
+    distances = np.empty((len(rows), n_classes * (n_classes - 1) // 2))
+    ceiling = np.empty(len(rows))
+    counts = {
+        name: NullCounts.start(np.empty(len(rows)), model.shape[1] - 1)
+        for name, model in features.items()
+    }
+    given = *run.data, rows, operator
+    for some, values in map_parts(_distances, *given, n_jobs=light.n_jobs):
+        values = values.reshape(len(values), -1, distances.shape[1])
+        distances[some] = values[:, 0]
+        ceiling[some] = ceiling_of_halves(values, light.method)
+        compared = comparison_features(values[:, 0], light.method)
+        for name, model in features.items():
+            agreement = round_ties(compared @ model)
+            counts[name].score[some] = agreement[:, 0]
+            counts[name].add(agreement[:, 1:], 0, some)
+    known = np.isin(np.arange(run.choice.n_regions), rows)
+    scores = {"mean_dissimilarity": distances.mean(axis=1)}
+    if operator.shape[0] > distances.shape[1]:
+        scores["noise_ceiling"] = ceiling
+    for name, count in counts.items():
+        numbers = [count.score]
+        if len(count.maxima):
+            numbers += [count.p_value(), count.p_value_fwe()]
+        scores |= dict(zip(dissimilarity_names(name), numbers, strict=False))
+    scores["n_voxels"] = usable.n_features[known]
+    spread = spread_known(known, scores | {"": distances})
+    maxima = {name: count.maxima for name, count in counts.items()}
+    return spread, spread.pop(""), maxima
 
 
 def _distances(plan, data, operator):
@@ -197,66 +220,20 @@ def _distances(plan, data, operator):
     return found
 
 
-def plan_dissimilarities(light, imgs, y, groups, order):
-    """Check everything, then read the samples and choose regions (DissimilarityRun)."""
-    check_choice(light.method, "method", METHODS)
-    if groups is None:
-        raise ValueError(
-            "distances are cross-validated over runs, but groups is None; give "
-            "fit(..., groups=runs)"
-        )
-    labels = code_labels(y, None, groups, None, order)
-    run = row_codes(labels.groups)
-    present = _checked_pairs(labels, run)
-    models = _models_of(light, labels.classes)
-    shared, n_permutations = light.get_params(), light.n_permutations
-    for own in ("models", "method", "n_permutations"):
-        del shared[own]
-    exchanges = NameExchanges.of(
-        len(labels.classes), n_permutations, light.random_state
-    )
+def _exchanged_models(light, classes):
+    """Return checked models (K, K), exchanges of classes, and features under these."""
+    given = {} if light.models is None else light.models
+    given = given if isinstance(given, Mapping) else {"model": given}
+    models = {str(name): _checked(str(name), m, classes) for name, m in given.items()}
+    n_permutations = check_integer(light.n_permutations, "n_permutations", minimum=0)
+    if n_permutations and not models:
+        raise ValueError("n_permutations tests models; give models, or 0")
+    exchanges = NameExchanges.of(len(classes), n_permutations, light.random_state)
     features = {
         name: model_features(model, exchanges.names, light.method)
         for name, model in models.items()
     }
-    searchlight = IdentificationSearchLight(**shared, bounds=None)
-    samples = plan_decoding(searchlight, imgs, y, groups, order)
-    few = _few_orders(exchanges) if n_permutations else ()
-    tell(few)
-    splits = halves(present)
-    parts = [present, *(half for split in splits for half in split)]
-    means = run_means(samples.rows, labels.codes, run)
-    return DissimilarityRun(
-        samples=samples,
-        means=means.reshape(present.size, -1),
-        operator=scipy.sparse.vstack([distance_operator(p) for p in parts], "csr"),
-        method=light.method,
-        models=models,
-        features=features,
-        n_exchanges=len(exchanges),
-        n_runs=len(present),
-        findings=(*samples.findings, *few),
-        notes=samples.all_notes(few) + (() if splits else (_NO_CEILING,)),
-    )
-
-
-def _models_of(light, classes):
-    """Return the checked models (K, K) of a searchlight by name."""
-    models = {} if light.models is None else light.models
-    models = models if isinstance(models, Mapping) else {"model": models}
-    models = {str(name): _checked(str(name), m, classes) for name, m in models.items()}
-    check_integer(light.n_permutations, "n_permutations", minimum=0)
-    if light.n_permutations and not models:
-        raise ValueError("n_permutations tests models; give models, or 0")
-    return models
-
-
-def _few_orders(exchanges):
-    """Return a Finding where every other order of the classes is used, 0 or 1."""
-    if not exchanges.are_all:
-        return ()
-    found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
-    return (found._replace(remedy="more classes have more orders"),)
+    return models, exchanges, features
 
 
 def _checked_pairs(labels, run):

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_files import FittedAttributes, check_has_results
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
-from neuroextrap.decoding._dissimilarity_run import plan_dissimilarities
+from neuroextrap.decoding._dissimilarity_run import measure_dissimilarities
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._named_records import AGREEMENT, dissimilarity_records
 from neuroextrap.maps._records import described_parameters
@@ -143,32 +143,26 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         -------
         self : DissimilaritySearchLight
         """
-        run = plan_dissimilarities(self, imgs, y, groups, order)
-        samples, found = run.samples, run.compare(self.n_jobs)
+        run, found, about = measure_dissimilarities(self, imgs, y, groups, order)
         self.region_scores_, self.dissimilarities_, self.null_maxima_ = found
-        self._choice, self.masker_ = samples.choice, samples.masker
-        self.classes_, self.findings_ = samples.classes, list(run.findings)
-        self.notes_, self.n_permutations_ = run.notes, run.n_exchanges
-        self.maps_ = self._maps(run)
-        return self
-
-    def _maps(self, run):
-        names = "classes_", "n_permutations_", "dissimilarities_"
-        return maps_of_regions(
-            run.samples,
+        self._choice, self.masker_, self.classes_ = run.choice, run.masker, run.classes
+        self.notes_, self.findings_ = tuple(about["notes_"]), about.pop("findings_")
+        self.n_permutations_ = about["n_permutations_"]
+        self.maps_ = maps_of_regions(
+            run,
             self.region_scores_,
-            records=dissimilarity_records([*run.models], self.method),
+            records=dissimilarity_records([*about["models_"]], self.method),
             parameters=described_parameters(self),
             random_state=self.random_state,
             findings=self.findings_,
             page=dissimilarity_page,
-            models_=run.models,
             agreement_=AGREEMENT[self.method],
-            n_runs_=run.n_runs,
             further=[self._distances()],
-            notes_=list(run.notes),
-            **{name: getattr(self, name) for name in names},
+            classes_=self.classes_,
+            dissimilarities_=self.dissimilarities_,
+            **about,
         )
+        return self
 
     def _distances(self):
         """Return the table of all distances, a row a region, with its file."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import plain_maps, with_parameters
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.analysis._samples import can_be_used
-from neuroextrap.decoding._comparable import taken_options
+from neuroextrap.decoding._comparable import EXTRA, taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
@@ -24,7 +24,7 @@ from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._wins import accuracy_set_size
-from neuroextrap.regions._membership import rows_to_regions
+from neuroextrap.regions._regions import rows_to_regions
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
@@ -50,9 +50,7 @@ def plan_sets(searchlight, data, *, permuted=False, whole=False, **changed):
     `data` are images, labels and runs. All features are one region, with `whole`,
     unless regions are given.
     """
-    unused = plain_maps(IdentificationSearchLight())
-    if permuted:
-        del unused["n_permutations"]
+    unused = [name for name in EXTRA if not permuted or name != "n_permutations"]
     given = taken_options(searchlight, "this analysis", unused, "searchlight")
     plain = with_parameters(searchlight, bounds=None, **changed)
     regions = given["labels_img"], given["regions"]

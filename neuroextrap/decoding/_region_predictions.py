@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._samples import check_within_runs, read_samples, within_runs
-from neuroextrap.design._folds import codes_of
-from neuroextrap.margins._engine import task_data
-from neuroextrap.margins.classifiers._classifier_names import (
-    linear_rule,
-    margins_of_new,
-)
+from neuroextrap.margins._engine import region_data
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_choice
@@ -161,14 +155,8 @@ class RegionPredictions(RegionAnalysis):
 
     def _fitted_samples(self, region):
         """Return features of a region, and its samples as decoders get them."""
-        run = self.run_
-        regions, plan = run.usable.regions, run.plan
-        if regions.indptr[region] == regions.indptr[region + 1]:
-            raise ValueError(
-                f"region {region} was not analyzed: it has too few usable voxels; "
-                "choose another region, or lower min_voxels"
-            )
-        data = task_data(run.rows, regions, np.array([region]))
+        rows, regions, plan = self.run_.data
+        data = region_data(rows, regions, region)
         x = data.samples_of(range(1), plan.whitener)[0]
         return data.columns[data.members(0)], x
 
@@ -236,91 +224,3 @@ def _activation(samples, outputs):
     outputs, n = outputs - outputs.mean(axis=0), len(outputs) - 1
     inverse = np.linalg.pinv(outputs.T @ outputs / n, rcond=1e-10, hermitian=True)
     return (samples - samples.mean(axis=0)).T @ outputs / n @ inverse
-
-
-class ClassPredictions(RegionPredictions):
-    """Decoders of classes: what they confuse, and how well they know new samples."""
-
-    @described_by(RegionAnalysis.find_region)
-    def confusion_matrix(self, region: Any) -> np.ndarray:
-        """Count how often test points of each class were assigned to each class.
-
-        Returns
-        -------
-        confusion : ndarray of shape (K, K)
-            Counts of test points by true class (row) and class with the largest margin
-            (column); ties are shared equally. Its plug-in information, in bits, is
-            ``stats.confusion_information(confusion)``.
-        """
-        margins = self.region_margins(region)
-        best = margins == margins.max(axis=1, keepdims=True)
-        confusion = np.zeros((len(self.classes_),) * 2)
-        np.add.at(confusion, self.test_codes_, best / best.sum(axis=1, keepdims=True))
-        return confusion
-
-    @described_by(RegionPredictions.predict)
-    def score(
-        self,
-        imgs: Any,
-        y: ArrayLike,
-        groups: ArrayLike | None = None,
-        *,
-        region: Any = None,
-    ) -> float:
-        """Return the ``statistic`` of new samples, as scikit-learn's tools ask for it.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Class of every new sample; classes weigh the same.
-        region : int, str, tuple of float or None, default=None
-            Region, as for :meth:`find_region`; None for the only one, such as that of
-            an array.
-
-        Returns
-        -------
-        score : float
-            Accuracy as a proportion (or pairwise accuracy, or bits).
-
-        Raises
-        ------
-        ValueError
-            When there are several regions and none is named, a class was not fitted, or
-            as :meth:`predict`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.decoding import IdentificationSearchLight
-        >>> from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
-        >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
-        >>> X = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(18, 3))
-        >>> how = {"groups": runs, "cv": LeaveOneGroupOut()}
-        >>> light = IdentificationSearchLight(estimator="lda", bounds=None)
-        >>> cross_val_score(light, X, y, params={"groups": runs}, **how).mean()
-        np.float64(1.0)
-        """
-        codes = codes_of(self.classes_, y)
-        margins = self.margins(self._only_region(region), imgs, groups)
-        if len(codes) != len(margins):
-            raise ValueError(f"imgs has {len(margins)} samples, y has {len(codes)}")
-        wins = stats.win_distribution(margins, codes)
-        return float(self.run_.plan.statistic(wins[np.newaxis])[0])
-
-    def _decide(self, region, new):
-        return self.classes_[self._margins_of(region, new).argmax(axis=1)]
-
-    def _margins_of(self, region, new):
-        plan, (_, x) = self.run_.plan, self._fitted_samples(region)
-        return margins_of_new(plan.kernel, x, plan.codes[0], new)
-
-    def _rule(self, region):
-        plan, (_, x) = self.run_.plan, self._fitted_samples(region)
-        rule = linear_rule(plan.kernel, x, plan.codes[0])
-        if rule is None:
-            raise ValueError(
-                f"estimator={self.estimator!r} has no weights of voxels here; use "
-                "'nearest_centroid', 'ridge' or 'lda'"
-            )
-        shared = rule.weights.mean(axis=1, keepdims=True)
-        return rule._replace(weights=rule.weights - shared), self.classes_.tolist()

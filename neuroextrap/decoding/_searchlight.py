@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import recorded_options, source_files
-from neuroextrap.analysis._parameters import (
-    Bounds,
-    Curves,
-    Keep,
-    RegionOptions,
-    Regions,
-)
+from neuroextrap.analysis._parameters import Bounds, Curves, Keep, Regions
 from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.decoding._region_predictions import ClassPredictions
+from neuroextrap.decoding._region_predictions import RegionPredictions
+from neuroextrap.design._folds import codes_of
 from neuroextrap.images import to_img
 from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.margins.classifiers._classifier_names import (
+    linear_rule,
+    margins_of_new,
+)
 from neuroextrap.stats._shared_options import (
     as_options,
     described_by,
@@ -32,9 +31,8 @@ from neuroextrap.stats._shared_options import (
 )
 
 
-@described_by(RegionOptions)
 @takes_fields
-class IdentificationSearchLight(ClassPredictions):
+class IdentificationSearchLight(RegionPredictions):
     """Measure how much every region tells about which class was shown.
 
     Every region's classifier is cross-validated. Its margins (scores of the classes)
@@ -170,10 +168,6 @@ class IdentificationSearchLight(ClassPredictions):
 
     mask: Any = None
     _: KW_ONLY
-    radius: float = 8.0
-    labels_img: Any = None
-    regions: Any = None
-    process_mask_img: Any = None
     estimator: Any = "nearest_centroid"
     shrinkage: str | float = "auto"
     noise_covariance: Any = None
@@ -185,14 +179,6 @@ class IdentificationSearchLight(ClassPredictions):
     n_permutations: int = 0
     blocks: ArrayLike | None = None
     bounds: Any = "auto"
-    keep: Any = None
-    max_memory: str | int = "2G"
-    checkpoint: str | PathLike | None = None
-    shard: tuple[int, int] | str | None = None
-    memory: Any = None
-    n_jobs: int = 1
-    random_state: int | np.random.Generator | None = 0
-    verbose: int = 0
 
     def fit(
         self,
@@ -313,3 +299,87 @@ class IdentificationSearchLight(ClassPredictions):
         """Publish the wins of every fold beside the rest."""
         super()._publish(results)
         self.fold_wins_ = results.fold_wins
+
+    @described_by(RegionPredictions.find_region)
+    def confusion_matrix(self, region: Any) -> np.ndarray:
+        """Count how often test points of each class were assigned to each class.
+
+        Returns
+        -------
+        confusion : ndarray of shape (K, K)
+            Counts of test points by true class (row) and class with the largest margin
+            (column); ties are shared equally. Its plug-in information, in bits, is
+            ``stats.confusion_information(confusion)``.
+        """
+        margins = self.region_margins(region)
+        best = margins == margins.max(axis=1, keepdims=True)
+        confusion = np.zeros((len(self.classes_),) * 2)
+        np.add.at(confusion, self.test_codes_, best / best.sum(axis=1, keepdims=True))
+        return confusion
+
+    @described_by(RegionPredictions.predict)
+    def score(
+        self,
+        imgs: Any,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        region: Any = None,
+    ) -> float:
+        """Return the ``statistic`` of new samples, as scikit-learn's tools ask for it.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Class of every new sample; classes weigh the same.
+        region : int, str, tuple of float or None, default=None
+            Region, as for :meth:`find_region`; None for the only one, such as that of
+            an array.
+
+        Returns
+        -------
+        score : float
+            Accuracy as a proportion (or pairwise accuracy, or bits).
+
+        Raises
+        ------
+        ValueError
+            When there are several regions and none is named, a class was not fitted, or
+            as :meth:`predict`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from neuroextrap.decoding import IdentificationSearchLight
+        >>> from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
+        >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+        >>> X = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(18, 3))
+        >>> how = {"groups": runs, "cv": LeaveOneGroupOut()}
+        >>> light = IdentificationSearchLight(estimator="lda", bounds=None)
+        >>> cross_val_score(light, X, y, params={"groups": runs}, **how).mean()
+        np.float64(1.0)
+        """
+        codes = codes_of(self.classes_, y)
+        margins = self.margins(self._only_region(region), imgs, groups)
+        if len(codes) != len(margins):
+            raise ValueError(f"imgs has {len(margins)} samples, y has {len(codes)}")
+        wins = stats.win_distribution(margins, codes)
+        return float(self.run_.plan.statistic(wins[np.newaxis])[0])
+
+    def _decide(self, region, new):
+        return self.classes_[self._margins_of(region, new).argmax(axis=1)]
+
+    def _margins_of(self, region, new):
+        plan, (_, x) = self.run_.plan, self._fitted_samples(region)
+        return margins_of_new(plan.kernel, x, plan.codes[0], new)
+
+    def _rule(self, region):
+        plan, (_, x) = self.run_.plan, self._fitted_samples(region)
+        rule = linear_rule(plan.kernel, x, plan.codes[0])
+        if rule is None:
+            raise ValueError(
+                f"estimator={self.estimator!r} has no weights of voxels here; use "
+                "'nearest_centroid', 'ridge' or 'lda'"
+            )
+        shared = rule.weights.mean(axis=1, keepdims=True)
+        return rule._replace(weights=rule.weights - shared), self.classes_.tolist()

@@ -1,6 +1,6 @@
 """What is known of the decoding of targets before the work begins."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -9,20 +9,17 @@ from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._decoding_run import check_row_order, planned_run
 from neuroextrap.design._course_of_runs import OF_TARGETS, findings_of_series
-from neuroextrap.design._doubts import findings_of_tests
-from neuroextrap.design._findings import EVERYTHING, Finding, tell
+from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_targets, row_codes, some_columns
-from neuroextrap.design._permutations import EXCHANGES, Permuted
+from neuroextrap.design._permutations import EXCHANGES
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._ridge import candidate_penalties
-from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
+from neuroextrap.margins.classifiers._targets import TargetMargins
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.stats._permutation import shift_rows
-from neuroextrap.stats._validation import check_choice, check_flags, check_numbers
+from neuroextrap.stats._validation import check_choice, check_numbers
 
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
@@ -65,7 +62,6 @@ def plan_targets(light, imgs, targets, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run."""
     parameters, given = RunParameters.of(light), flat_parameters(light)
     candidate_penalties(light.shrinkage)
-    check_flags(standardize_targets=light.standardize_targets)
     check_row_order(imgs, targets=targets, groups=groups)
     vectors = check_targets(targets)
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
@@ -89,19 +85,14 @@ def plan_targets(light, imgs, targets, groups, order=None):
 
     samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
     usable = samples.X[:, samples.usable]
-    findings = (
-        *findings_of_tests(tests, usable),
-        *_of_series(light, usable, vectors, labels),
-        *(_of_sorted_folds(vectors, tests.design) if groups is None else ()),
-    )
-    tell(findings)
-    notes = (
-        _CANDIDATES.format(n=n_classes),
-        _penalty_note(kernel),
-        *((_TESTED,) if light.n_permutations and by_correlation else ()),
-    )
-    plan = Plan(kernel, tests.design, tests.permuted.codes, statistic)
-    run = planned_run(parameters, samples, tests, plan, findings, notes=notes)
+    further = _of_series(light, usable, vectors, labels)
+    if groups is None:
+        further += _of_sorted_folds(vectors, tests.design)
+    notes = [_CANDIDATES.format(n=n_classes), _penalty_note(kernel)]
+    if light.n_permutations and by_correlation:
+        notes.append(_TESTED)
+    samples = samples._replace(notes=(*samples.notes, *notes))
+    run = planned_run(parameters, samples, tests, kernel, statistic, further=further)
     return TargetRun(**run, set_sizes=set_sizes, candidates=candidates)
 
 
@@ -157,7 +148,7 @@ def location_and_spread(candidates, codes, standardize):
 
 def _metric(metric, n_columns):
     """Return how candidates are compared, for targets of so many columns."""
-    if check_choice(metric, "metric", ("auto", *METRICS)) == "auto":
+    if metric == "auto":
         return "euclidean" if n_columns == 1 else "cosine"
     fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[metric]
     if n_columns < fewest:
@@ -173,20 +164,14 @@ def _tests(light, labels, options):
     shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
     if shifts and light.blocks is not None:
         raise ValueError("exchange='shifts' has no blocks; leave blocks out")
-    tests = Tests.of(
+    return Tests.of(
         labels,
         options,
         cv=_folds(light, labels, shifts),
-        n_permutations=0 if shifts else light.n_permutations,
+        n_permutations=light.n_permutations,
         random_state=light.random_state,
+        exchange=light.exchange,
     )
-    if not shifts or not light.n_permutations:
-        return tests
-    seed = light.n_permutations, light.random_state
-    orders = shift_rows(len(labels.codes), labels.groups, *seed)
-    codes = labels.codes.astype(np.int32)
-    permuted = Permuted(np.concatenate([codes[None], codes[orders]]), False)
-    return replace(tests, permuted=permuted)
 
 
 def _folds(light, labels, shifts):

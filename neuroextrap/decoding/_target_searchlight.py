@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -120,10 +119,6 @@ class TargetSearchLight(RegionPredictions):
 
     mask: Any = None
     _: KW_ONLY
-    radius: float = 8.0
-    labels_img: Any = None
-    regions: Any = None
-    process_mask_img: Any = None
     metric: str = "auto"
     standardize_targets: bool = True
     shrinkage: Any = "auto"
@@ -136,14 +131,6 @@ class TargetSearchLight(RegionPredictions):
     exchange: str = "rows"
     blocks: ArrayLike | None = None
     bounds: Any = "auto"
-    keep: Any = None
-    max_memory: str | int = "2G"
-    checkpoint: str | PathLike | None = None
-    shard: tuple[int, int] | str | None = None
-    memory: Any = None
-    n_jobs: int = 1
-    random_state: int | np.random.Generator | None = 0
-    verbose: int = 0
 
     @described_by(IdentificationSearchLight.fit)
     def fit(

@@ -22,14 +22,13 @@ from neuroextrap.design._further_tests import cross_samples
 from neuroextrap.maps._identification import accuracy_statistics, permutation_statistics
 from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
-from neuroextrap.regions._membership import usable_regions
+from neuroextrap.regions._regions import usable_regions
 from neuroextrap.stats._arrangements import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them
-_NOT_FOR_PAIRS = {"per_fold": False, "curves": "trained_on_all", "save_null": None}
-_NOT_FOR_PAIRS |= {"noise_covariance": None, "checkpoint": None}
+_UNUSED = "per_fold", "curves", "save_null", "noise_covariance", "checkpoint"
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe", "z"
 _QUESTIONS = (
     "p-values answer two questions: on the diagonal, by permuted labels, whether "
@@ -156,7 +155,7 @@ def temporal_generalization(  # noqa: PLR0913
            [1, 1, 0],
            [0, 0, 0]])
     """
-    samples, times, light = read_moments(searchlight, trials, times, **_NOT_FOR_PAIRS)
+    samples, times, light = read_moments(searchlight, trials, times, unused=_UNUSED)
     plain = with_parameters(light, bounds=None)
     pair = {"train": train, "test": test}
     if conditions is not None:

@@ -35,20 +35,12 @@ def read_trials(trials, times):
     return data, times
 
 
-def moment_regions(n_channels, n_times, window):
-    """Return all channels at `window` consecutive moments, (n_regions, n_features)."""
-    first = np.arange(n_times - window + 1)
-    moments = first[:, None] + np.arange(window)
-    features = np.arange(n_channels)[:, None] * n_times + moments[:, None, :]
-    return rows_of_sets(features.reshape(len(first), -1), n_channels * n_times)
-
-
-def read_moments(searchlight, trials, times, window=1, **others):
+def read_moments(searchlight, trials, times, window=1, unused=()):
     """Return samples, times, and a searchlight whose regions are moments.
 
     Samples have all times of a channel side by side, a row for every trial.
     """
-    unused = of_no_places(IdentificationSearchLight()) | {"shard": None, **others}
+    unused = *of_no_places(IdentificationSearchLight()), "shard", *unused
     taken = taken_options(searchlight, "an analysis over time", unused, "searchlight")
     data, times = read_trials(trials, times)
     n_trials, n_channels, n_times = data.shape
@@ -61,7 +53,10 @@ def read_moments(searchlight, trials, times, window=1, **others):
     noise = taken["noise_covariance"]
     if isinstance(noise, np.ndarray) and noise.ndim == 3:
         taken["noise_covariance"] = noise.reshape(len(noise), -1)
-    taken["regions"] = moment_regions(n_channels, n_times, window)
+    features = np.arange(n_channels * n_times).reshape(n_channels, n_times)
+    moments = np.lib.stride_tricks.sliding_window_view(features, window, axis=1)
+    sets = np.moveaxis(moments, 1, 0).reshape(-1, n_channels * window)
+    taken["regions"] = rows_of_sets(sets, features.size)
     taken["min_voxels"] = min(taken["min_voxels"], n_channels * window)
     light = with_parameters(searchlight, **taken)
     return data.reshape(n_trials, -1), times, light

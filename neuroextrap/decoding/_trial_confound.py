@@ -36,7 +36,6 @@ from neuroextrap.stats._validation import check_integer
 
 _CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)
 _P_VALUES = "p_value", "p_value_fwe"
-_NOT_BOUNDED = "information beyond the confound is not bounded"
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -170,47 +169,49 @@ def trial_confound(
     strata = confound_strata(confound, labels, stratum_size)
     plain = copy(light).set_params(bounds=None)
     run = plan_decoding(plain, imgs, y, groups, order, strata=strata.codes)
-    run = _changed(run, subsets=())
-    within = run.labels._replace(strata=strata.codes)
-    restricted = _permuted(light, within, run.plan.design)
-    tests, not_bounded = _tests_of_levels(light, run, within, strata)
-    alone = _class_from(light, run, strata)
-    own = _changed(run, codes=restricted.codes, forward=tests)
-    found, maxima, tested = _within_strata(own)
-    free = permutation_statistics(run.score()[0], _P_VALUES)
-    of_levels, not_decoded = _levels(light, run, strata)
-    scores = {
-        "accuracy": _accuracy(found),
-        **tested,
-        **{f"unrestricted_{name}": p for name, p in free.items()},
-        **of_levels,
-        **_bounds(own, found.n_correct),
-        "n_voxels": run.usable.n_features.astype(float),
-    }
-    close = _too_close(alone["accuracy"], strata)
-    found_here = (*restricted.findings, *close, *not_bounded, *not_decoded)
-    tell(found_here)
+    scores, findings, about = _answers(light, _changed(run, subsets=()), strata)
+    tell(findings)
     of_run = (each for each in run.findings if any(map(each.touches, scores)))
-    cells = within.exchanged
     maps = maps_of_regions(
         run,
         scores,
         parameters=described_parameters(light) | {"stratum_size": stratum_size},
         random_state=light.random_state,
-        findings=(*of_run, *found_here),
+        findings=(*of_run, *findings),
         page=confound_page,
-        class_from_confound_=alone,
         classes_=run.classes,
         levels_=np.unique(strata.levels),
         of_numbers_=strata.of_numbers,
-        strata_=cells,
-        n_strata_=int(cells.max()) + 1,
-        exchangeable_=_share_exchanged(cells, within.codes),
-        n_permutations_=len(maxima),
-        null_maxima_=maxima,
+        **about,
     )
     vars(maps).update(summary_=confound_summary(maps))
     return maps
+
+
+def _answers(light, run, strata):
+    """Return maps, Findings and further attributes, by name, that answer all three."""
+    within = run.labels._replace(strata=strata.codes)
+    cells, restricted = within.exchanged, _permuted(light, within, run.plan.design)
+    tests, not_bounded = _tests_of_levels(light, run, within, strata)
+    alone, close = _class_from(light, run, strata)
+    own = _changed(run, codes=restricted.codes, forward=tests)
+    tested, maxima, bounds = _within_strata(own)
+    free = permutation_statistics(run.score()[0], _P_VALUES)
+    of_levels, not_decoded = _levels(light, run, strata)
+    scores = tested | {f"unrestricted_{name}": p for name, p in free.items()}
+    scores |= of_levels | bounds
+    scores["n_voxels"] = run.usable.n_features.astype(float)
+    several = (counts_of(cells, within.codes) > 0).sum(axis=1) > 1
+    about = {
+        "class_from_confound_": alone,
+        "strata_": cells,
+        "n_strata_": int(cells.max()) + 1,
+        "exchangeable_": float(several[cells].mean()),
+        "n_permutations_": len(maxima),
+        "null_maxima_": maxima,
+    }
+    findings = *restricted.findings, *close, *not_bounded, *not_decoded
+    return scores, findings, about
 
 
 def _changed(run, **changed):
@@ -224,8 +225,17 @@ def _permuted(light, labels, design):
     return permuted_codes(labels, design, light.n_permutations, seed, cv=light.cv)
 
 
+def _tested(found):
+    """Return accuracy among all classes and p-values, (n_regions,), of RegionScores."""
+    accuracy = stats.average_accuracy(found.wins, found.wins.shape[1])
+    return {
+        "accuracy": round_ties(accuracy),
+        **permutation_statistics(found, _P_VALUES),
+    }
+
+
 def _within_strata(run):
-    """Score all regions; return RegionScores, standardized maxima, and p-values."""
+    """Score all regions; return maps, standardized maxima, and lower bounds (bits)."""
     shape = run.plan.n_permutations, run.choice.n_regions
     null: Any
     with (
@@ -236,19 +246,23 @@ def _within_strata(run):
         found = score_regions(*run.data, null=null, **told)
         standard, maxima = standardized_by_region(found.score, null)
     p_fwe = stats.max_statistic_p_value(standard, maxima)
-    tested = permutation_statistics(found, _P_VALUES) | {"p_value_fwe": p_fwe}
-    return found, maxima, tested | {"neg_log10_p_fwe": -np.log10(p_fwe)}
+    corrected = {"p_value_fwe": p_fwe, "neg_log10_p_fwe": -np.log10(p_fwe)}
+    return _tested(found) | corrected, maxima, _bounds(run, found.n_correct)
 
 
-def _accuracy(found):
-    """Return the accuracy among all classes, (n_regions,), of RegionScores."""
-    return round_ties(stats.average_accuracy(found.wins, found.wins.shape[1]))
-
-
-def _share_exchanged(cells, codes):
-    """Return the share of samples whose cell has several classes."""
-    several = (counts_of(cells, codes) > 0).sum(axis=1) > 1
-    return float(several[cells].mean())
+def _bounds(run, n_correct):
+    """Return lower bounds (bits) on information beyond the confound, by name."""
+    if run.plan.forward is None:
+        return {}
+    bound = run.plan.forward.outcomes.bayes_accuracy_bound
+    level = run.parameters.confidence_level
+    return {
+        f"information_bound_beyond{end}": stats.fano_information(
+            bound(n_correct, confidence_level=level, n_regions=n_regions),
+            len(run.classes),
+        )
+        for end, n_regions in (("", 1), ("_fwe", max(1, len(run.analyzed))))
+    }
 
 
 def _levels(light, run, strata):
@@ -263,12 +277,11 @@ def _levels(light, run, strata):
     statistic = resolve_statistic("accuracy", len(names), None)
     drawn = {"codes": permuted.codes, "pairing": permuted.pairing}
     found, _ = _changed(run, design=design, statistic=statistic, **drawn).score()
-    maps = {"accuracy": _accuracy(found), **permutation_statistics(found, _P_VALUES)}
-    return {f"confound_{name}": values for name, values in maps.items()}, ()
+    return {f"confound_{name}": each for name, each in _tested(found).items()}, ()
 
 
 def _class_from(light, run, strata):
-    """Return accuracy and p-value of the class from the confound, as a dict."""
+    """Return accuracy and p-value of the class from the confound; 0 or 1 Findings."""
     columns = strata.columns
     if not strata.of_numbers and (columns.shape[1] == 2 or light.shrinkage == 0):
         columns = columns[:, 1:]  # what the others say, which classifiers refuse
@@ -277,24 +290,18 @@ def _class_from(light, run, strata):
     read = read_labeled_samples(alone, run.plan.kernel, columns, labels, "confound")
     one_region = scipy.sparse.csr_array(read.usable[None].astype(np.float64))
     plan = replace(run.plan, whitener=None, by_sums=None)
-    found = score_regions(read.X, one_region, plan)
-    return {
-        "accuracy": float(_accuracy(found)[0]),
-        "p_value": float(permutation_statistics(found)["p_value"][0]),
-    }
-
-
-def _too_close(accuracy, strata):
-    """Return a Finding where numbers tell the class nearly always, 0 or 1."""
+    tested = _tested(score_regions(read.X, one_region, plan))
+    found = {name: float(tested[name][0]) for name in ("accuracy", "p_value")}
+    accuracy = found["accuracy"]
     if accuracy < _CLOSE or not strata.of_numbers:
-        return ()
+        return found, ()
     because = (
         f"the confound alone identifies the class with an accuracy of {accuracy:.2f}"
     )
     effect = f"{TOO_SMALL}, because even neighbors in the confound differ"
     remedy = "leave out trials until the classes overlap more"
     seen = "confound", "doubtful", accuracy, P_VALUES
-    return (Finding(*seen, because, effect, remedy),)
+    return found, (Finding(*seen, because, effect, remedy),)
 
 
 def _tests_of_levels(light, run, labels, strata):
@@ -314,25 +321,10 @@ def _tests_of_levels(light, run, labels, strata):
         reason = why_untrainable(*_changed(run, forward=tests).data)
         if reason is None:
             return tests, ()
-    return None, _left_out("information_bound_beyond*", _NOT_BOUNDED, reason)
+    what = "information beyond the confound is not bounded"
+    return None, _left_out("information_bound_beyond*", what, reason)
 
 
 def _left_out(maps, what, reason):
     """Return a Finding about maps that are left out, in a tuple."""
     return (Finding("not_computed", "note", 0.0, (maps,), f"{reason}", what, ""),)
-
-
-def _bounds(run, n_correct):
-    """Return lower bounds (bits) on information beyond the confound, by name."""
-    if run.plan.forward is None:
-        return {}
-    bound = run.plan.forward.outcomes.bayes_accuracy_bound
-    level, n_regions = run.parameters.confidence_level, max(1, len(run.analyzed))
-    bounds = {
-        "": bound(n_correct, confidence_level=level),
-        "_fwe": bound(n_correct, confidence_level=level, n_regions=n_regions),
-    }
-    return {
-        f"information_bound_beyond{name}": stats.fano_information(a, len(run.classes))
-        for name, a in bounds.items()
-    }

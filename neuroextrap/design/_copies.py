@@ -37,7 +37,8 @@ def check_series_apart(series, names):
     Changes of copies correlate in most volumes; those of independent runs do so only
     where the same event begins or ends.
     """
-    changes = [_changes(each) for each in series]
+    changes = [np.diff(each, axis=0) for each in series]
+    changes = [of_unit_length(each - each.mean(axis=0), 0, np.nan) for each in changes]
     found = {
         (i, j): _shared_changes(changes[i], changes[j])
         for i, j in combinations(range(len(series)), 2)
@@ -51,12 +52,6 @@ def check_series_apart(series, names):
                 "train and the other be tested; give every acquisition once (no echo, "
                 "part or other version of a run)"
             )
-
-
-def _changes(series):
-    """Return changes from row to row without trends, of length one, or NaN."""
-    changes = np.diff(series, axis=0)
-    return of_unit_length(changes - changes.mean(axis=0), 0, np.nan)
 
 
 def _shared_changes(first, second):

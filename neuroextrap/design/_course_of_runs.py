@@ -49,15 +49,6 @@ _LISTED = (
 )
 
 
-def finding_of_time(rest, labels):
-    """Return a Finding about when the classes come, or None; `rest` may be None."""
-    return (
-        same_order(labels.codes, labels.groups, labels.order)
-        or classes_in_turn(labels)
-        or classes_follow_time(rest, labels)
-    )
-
-
 def same_order(codes, groups, order=None):
     """Return a Finding where classes come in (nearly) the same order in all runs."""
     agreement = order_agreement(codes, groups, order)

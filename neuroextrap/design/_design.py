@@ -80,7 +80,22 @@ class Design(Keeping):
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
         """Chains that make up the design; none where training sets do not grow."""
-        return _growing_chains(self)
+        starts = [0]
+        for fold, ((train, test), (longer, _)) in enumerate(pairwise(self.folds)):
+            grown = np.append(train, test)
+            if len(grown) != len(longer) or not np.array_equal(
+                np.sort(grown), np.sort(longer)
+            ):
+                starts.append(fold + 1)
+        if len(starts) == len(self.folds):
+            return ()
+        chains = []
+        for first, stop in pairwise([*starts, len(self.folds)]):
+            tested = [test for _, test in self.folds[first:stop]][::-1]
+            others = np.setdiff1d(self.held_out[stop - 1], tested[0])
+            edges = np.cumsum([len(others), *(len(test) for test in tested)])
+            chains.append(Chain(first, np.concatenate([others, *tested]), edges))
+        return tuple(chains)
 
     @cached_property
     def test(self) -> np.ndarray:
@@ -143,9 +158,8 @@ class Design(Keeping):
     @cached_property
     def tests_each_once(self) -> bool:
         """Whether every sample is tested once, by the fold that holds it out."""
-        held, samples = np.concatenate(self.held_out), np.arange(self.n_samples)
-        once = np.array_equal(np.sort(held), samples)
-        return once and np.array_equal(self.test, held)
+        held = np.concatenate(self.held_out)
+        return np.array_equal(self.order, held) and np.array_equal(self.test, held)
 
     @cached_property
     def fold_views(self) -> tuple[tuple[Any, Any], ...]:
@@ -168,26 +182,6 @@ class Design(Keeping):
         return tuple(arrays)
 
 
-def _growing_chains(design: Design) -> tuple[Chain, ...]:
-    """Return the chains that make up a design; none where training sets do not grow."""
-    starts = [0]
-    for fold, ((train, test), (longer, _)) in enumerate(pairwise(design.folds)):
-        grown = np.append(train, test)
-        if len(grown) != len(longer) or not np.array_equal(
-            np.sort(grown), np.sort(longer)
-        ):
-            starts.append(fold + 1)
-    if len(starts) == len(design.folds):
-        return ()
-    chains = []
-    for first, stop in pairwise([*starts, len(design.folds)]):
-        tested = [test for _, test in design.folds[first:stop]][::-1]
-        others = np.setdiff1d(design.held_out[stop - 1], tested[0])
-        edges = np.cumsum([len(others), *(len(test) for test in tested)])
-        chains.append(Chain(first, np.concatenate([others, *tested]), edges))
-    return tuple(chains)
-
-
 def as_slice(index: np.ndarray) -> slice | np.ndarray:
     """Return consecutive indices as a slice, which takes a view instead of a copy."""
     if len(index) and (np.diff(index) == 1).all():
@@ -208,13 +202,6 @@ class Labelings(Keeping):
     def n_labelings(self) -> int:
         """Number of labelings B."""
         return len(self.codes)
-
-    def one_hot(self, dtype: Any = np.float32) -> np.ndarray:
-        """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""
-        classes = np.arange(self.n_classes)[None, :, None]
-        return self.keep(
-            np.dtype(dtype), lambda: (self.codes.T[:, None, :] == classes).astype(dtype)
-        )
 
     def some(self, columns: np.ndarray) -> "Labelings":
         """Return selected labelings, which are computed as in the whole batch."""

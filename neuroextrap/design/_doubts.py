@@ -5,8 +5,10 @@ import numpy as np
 from neuroextrap.design._copies import copied_samples
 from neuroextrap.design._course_of_runs import (
     alike_neighbors,
-    finding_of_time,
+    classes_follow_time,
+    classes_in_turn,
     runs_out_of_time,
+    same_order,
 )
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, Finding
@@ -102,27 +104,27 @@ _UNEQUAL = 1.2
 _OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 
-def findings_of_tests(tests, X, frequent_first="", strata=None):
+def findings_of_tests(tests, X, frequent_first=""):
     """Return Findings about Tests, and about samples X unless these are None.
 
-    `frequent_first` names a classifier that may favor frequent classes; `strata`
-    (n_samples,) are those of a confound.
+    `frequent_first` names a classifier that may favor frequent classes.
     """
-    labels = tests.labels if strata is None else tests.labels._replace(strata=strata)
-    rest = copied = None
+    labels, rest, copied = tests.labels, None, None
     if X is not None:
         rest = without_means(some_columns(X, _MOST_COLUMNS), labels)
         copied = copied_samples(X, rest, labels, tests.design)
     in_time = tests.options.e_value_order == "chronological"
     found = (
-        finding_of_time(rest, labels),
+        same_order(labels.codes, labels.groups, labels.order)
+        or classes_in_turn(labels)
+        or classes_follow_time(rest, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
         alike_neighbors(rest, labels),
         copied,
         runs_out_of_time(labels.groups) if in_time else None,
     )
-    return *(each for each in found if each is not None), *tests.permuted.findings
+    return *filter(None, found), *tests.permuted.findings
 
 
 def unequal_classes(codes, frequent_first=""):

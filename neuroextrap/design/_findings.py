@@ -76,22 +76,18 @@ def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
 def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
     """Return the end of a sentence about maps: ", but ..., because ...", or ""."""
     reasons, names = dict[str, list[str]](), list(maps)
+    large = " and ".join(
+        word for kind, word in GROW.items() if any(fnmatchcase(n, kind) for n in names)
+    )
+    optimism = f"{large} are too large" if large else TOO_OPTIMISTIC
+    if any(fnmatchcase(name, *P_VALUES) for name in names):
+        optimism = f"{TOO_SMALL}, and {large} too large" if large else TOO_SMALL
     for finding in findings:
         if finding.grade == "doubtful" and any(map(finding.touches, names)):
-            effect = finding.effect.replace(TOO_OPTIMISTIC, _optimism(names))
+            effect = finding.effect.replace(TOO_OPTIMISTIC, optimism)
             reasons.setdefault(effect, []).append(finding.because)
     clauses = [
         f"{effect}, because {', and because '.join(because)}"
         for effect, because in reasons.items()
     ]
     return f", but {'; and '.join(clauses)}" if clauses else ""
-
-
-def _optimism(names: Sequence[str]) -> str:
-    """Return what TOO_OPTIMISTIC says of maps of these names."""
-    large = [
-        word for kind, word in GROW.items() if any(fnmatchcase(n, kind) for n in names)
-    ]
-    if not any(fnmatchcase(name, *P_VALUES) for name in names):
-        return f"{' and '.join(large)} are too large" if large else TOO_OPTIMISTIC
-    return f"{TOO_SMALL}, and {' and '.join(large)} too large" if large else TOO_SMALL

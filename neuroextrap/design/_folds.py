@@ -371,13 +371,3 @@ def point_weights(
     n_present = np.count_nonzero(repeats, axis=1)
     weights = 1.0 / (n_present[fold] * repeats[fold, y]) / size[member]
     return weights, repeats
-
-
-def fold_weightings(
-    codes: np.ndarray, design: Design, units: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same weights, a row for every fold (n_folds, n_test), and repeats."""
-    weights, repeats = point_weights(codes, design, units)
-    weightings = np.zeros((len(design.folds), len(weights)))
-    weightings[design.fold_of_test, np.arange(len(weights))] = weights
-    return weightings, repeats

@@ -12,7 +12,7 @@ from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights, in_order, point_weights, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
 from neuroextrap.stats._label_checks import check_labels, checked_labels
-from neuroextrap.stats._validation import brief, check_integer
+from neuroextrap.stats._validation import brief
 
 # orders, each a list of (train, test), the same number in all
 Orders = list[list[tuple[np.ndarray, np.ndarray]]]
@@ -266,7 +266,6 @@ def class_subsets(
 ) -> tuple[SubsetTests, ...]:
     """Draw disjoint subsets of classes of every set size, the same for all regions."""
     n_classes = design.n_classes
-    n_partitions = check_integer(n_partitions, "n_partitions", minimum=1)
     if len(np.unique(codes[design.test])) < n_classes:
         raise ValueError(
             "curves='measured' must have test samples of every class; choose another "

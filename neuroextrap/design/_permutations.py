@@ -32,18 +32,24 @@ class Permuted(NamedTuple):
     findings: tuple = ()  # about the exchange
 
 
-def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
+def permuted_codes(
+    labels, design, n_permutations, random_state, *, cv=None, exchange="rows"
+):
     """Return the observed labeling with its permutations, with Findings.
 
-    Labels move within groups, and also within test folds that were made from them. With
-    one train/test split only the labels of test samples move.
+    Labels move within groups, and also within test folds that were made from them; by
+    "shifts" as whole series. With one train/test split only those of test samples move.
     """
-    codes = labels.codes.astype(np.int32)
+    codes, seed = labels.codes.astype(np.int32), (n_permutations, random_state)
+    if exchange == "shifts" and n_permutations:
+        orders = shift_rows(len(codes), labels.groups, *seed)
+        return Permuted(np.concatenate([codes[None], codes[orders]]), False)
     # candidates of a regression are too many for folds to be made from them
     given = cv is not None and labels.trained
     balance = fold_balance(labels, design) if given else Balance()
+    found = [_sorted_folds(balance)]
     if n_permutations == 0:
-        return Permuted(codes[None], False, _only(_sorted_folds(balance)))
+        return Permuted(codes[None], False, tuple(filter(None, found)))
     pairing = labels.trained and len(design.folds) == 1
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
@@ -52,19 +58,19 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     cells, blocks = (
         each if each is None else each[moved] for each in (cells, labels.blocks)
     )
-    seed = n_permutations, random_state
     orders, few = draw_labelings(codes[moved], cells, blocks, *seed)
     permuted = np.tile(codes, (len(orders), 1))
     permuted[:, moved] = orders
     if labels.trained and not pairing:
         check_labelings(permuted, design)
-    found = _only(
+    found = [
         _without_groups(confined) if labels.groups is None else None,
         _LABEL_MADE if confined and follow is None else None,
-        _sorted_folds(balance),
+        *found,
         few_exchanges(few),
-    )
-    return Permuted(np.concatenate([codes[None], permuted]), pairing, found)
+    ]
+    codes = np.concatenate([codes[None], permuted])
+    return Permuted(codes, pairing, tuple(filter(None, found)))
 
 
 _EQUAL_FOLDS = (
@@ -75,11 +81,6 @@ _WITHIN = "labels were exchanged within test folds"
 _LABEL_MADE = Finding(
     "label_made_folds", "note", 1.0, P_VALUES, _EQUAL_FOLDS, _WITHIN, ""
 )
-
-
-def _only(*findings):
-    """Return the Findings without those that are None."""
-    return tuple(finding for finding in findings if finding is not None)
 
 
 def few_exchanges(few):

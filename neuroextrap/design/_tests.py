@@ -12,7 +12,6 @@ from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import (
     Labels,
     class_weights,
-    fold_weightings,
     is_nested,
     make_design,
     point_weights,
@@ -29,8 +28,7 @@ from neuroextrap.design._further_tests import (
 )
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
-from neuroextrap.stats._forward import ForwardDesign
-from neuroextrap.stats._validation import check_choice, check_integer, random_generator
+from neuroextrap.stats._validation import random_generator
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
@@ -47,14 +45,6 @@ class BoundDesign(NamedTuple):
     n_repeats: np.ndarray | None
     weighting: np.ndarray  # (0, n_test), or (1, n_test) unless that of the accuracy
     notes: tuple  # what a reader should know about the bounds
-    forward: ForwardDesign | None = None  # units of forward tests; None: from folds
-
-
-_CHOICES = {
-    "bounds": ("auto", "forward", "folds", None),
-    "test_units": ("samples", "runs"),
-    "e_value_order": ("cyclic", "chronological"),
-}
 
 
 class BoundOptions(NamedTuple):
@@ -70,11 +60,8 @@ class BoundOptions(NamedTuple):
 
     @classmethod
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
-        """Take them from parameters by name; ValueError if a choice is unknown."""
-        for name, known in _CHOICES.items():
-            check_choice(given[name], name, known)
-        order = given["e_value_order"]
-        first = check_integer(given["first_tested_run"], "first_tested_run", minimum=2)
+        """Take them from parameters by name; ValueError if two exclude each other."""
+        order, first = given["e_value_order"], given["first_tested_run"]
         if first != 2 and order != "chronological":
             raise ValueError(
                 f"first_tested_run={first} is for e_value_order='chronological', got "
@@ -82,9 +69,7 @@ class BoundOptions(NamedTuple):
             )
         automatic = kernel.shrinks and not isinstance(kernel.shrinkage, Real)
         named = {name: given[name] for name in cls._fields if name in given}
-        return cls(
-            **named | {"automatic_penalty": automatic, "first_tested_run": first}
-        )
+        return cls(**named, automatic_penalty=automatic)
 
     @property
     def whole_runs(self) -> bool:
@@ -93,7 +78,7 @@ class BoundOptions(NamedTuple):
 
 
 def bound_design(
-    labels: Labels, design: Design, options: BoundOptions, from_folds: BoundDesign
+    labels: Labels, design: Design, options: BoundOptions
 ) -> tuple[BoundDesign, ForwardFolds | None]:
     """Decide whether and how lower bounds hold; return forward tests, if any, too."""
     if options.bounds is None:
@@ -112,23 +97,22 @@ def bound_design(
     tests = forward_tests(labels, design, options)
     if isinstance(tests, ForwardFolds):
         return _forward_bounds(design, tests, options), tests
-    return without_forward_tests(design, options, from_folds, tests), None
+    return without_forward_tests(labels, design, options, tests), None
 
 
 def without_forward_tests(
-    design: Design, options: BoundOptions, from_folds: BoundDesign, reason: str | None
+    labels: Labels, design: Design, options: BoundOptions, reason: str | None
 ) -> BoundDesign:
     """Return the bounds without forward tests, because of `reason`, if any."""
     if options.whole_runs:
         reason = reason or "the folds are tested as they are"
         reason = f"whole runs as test units need forward testing, but {reason}"
-        return _refused(options, design, reason)
-    if options.bounds == "forward":
+    if options.whole_runs or options.bounds == "forward":
         return _refused(options, design, str(reason))
-    if reason is None or from_folds.n_repeats is None:
-        return from_folds
-    notes = _FOLD_NOTE.format(reason=reason), *from_folds.notes
-    return from_folds._replace(notes=notes)
+    bounds = _fold_bounds(labels, design, options)
+    if reason is None or bounds.n_repeats is None:
+        return bounds
+    return bounds._replace(notes=(_FOLD_NOTE.format(reason=reason), *bounds.notes))
 
 
 _FOLD_NOTE = (
@@ -224,7 +208,7 @@ def _forward_bounds(
     )
     n_repeats = np.array(1 / outcomes.noise)
     bounds = _no_bounds(design, how, *_notes(design, n_repeats, options))
-    return bounds._replace(n_repeats=n_repeats, forward=outcomes)
+    return bounds._replace(n_repeats=n_repeats)
 
 
 def _fold_bounds(labels: Labels, design: Design, options: BoundOptions) -> BoundDesign:
@@ -291,9 +275,7 @@ class Tests:
     options: BoundOptions
     bounds: BoundDesign
     forward: ForwardFolds | None  # tests behind the bounds, where folds are not
-    from_folds: BoundDesign  # the bounds where there are none
     subsets: tuple[SubsetTests, ...]  # of the classes, drawn at random
-    of_folds: np.ndarray  # weightings of the folds, if kept, (n_folds or 0, n_test)
 
     @classmethod
     def of(
@@ -304,7 +286,7 @@ class Tests:
         cv: Any,
         n_permutations: int,
         random_state: Any,
-        per_fold: bool = False,
+        exchange: str = "rows",
         subsets: tuple[np.ndarray, int] | None = None,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match.
@@ -317,27 +299,27 @@ class Tests:
         design = make_design(
             labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )
-        permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
-        from_folds, drawn = _fold_bounds(labels, design, options), ()
-        tested = bound_design(labels, design, options, from_folds)
+        given = n_permutations, random_state
+        permuted = permuted_codes(labels, design, *given, cv=cv, exchange=exchange)
+        bounds, drawn = bound_design(labels, design, options), ()
         if subsets is not None:
             rng = random_generator(random_state).spawn(1)[0]
             drawn = class_subsets(labels.codes, design, *subsets, rng)
-        of_folds, _ = fold_weightings(labels.codes, design)
-        of_folds = of_folds[: len(of_folds) if per_fold else 0]
-        settled = options, *tested, from_folds, drawn
-        return cls(labels, design, permuted, *settled, of_folds)
+        return cls(labels, design, permuted, options, *bounds, drawn)
 
     def without_forward(self, reason: str) -> Self:
         """Return the tests with bounds from the folds, because of `reason`."""
-        given = self.design, self.options, self.from_folds
+        given = self.labels, self.design, self.options
         bounds = without_forward_tests(*given, reason)
         return replace(self, bounds=bounds, forward=None)
 
-    @property
-    def weightings(self) -> np.ndarray:
-        """Weightings (n_weightings, n_test): the bound's, then those of folds."""
-        return np.concatenate([self.bounds.weighting, self.of_folds])
+    def weightings(self, *, per_fold: bool) -> np.ndarray:
+        """Return weightings (n_weightings, n_test): those of bounds, then of folds."""
+        if not per_fold:
+            return self.bounds.weighting
+        weights, _ = point_weights(self.labels.codes, self.design)
+        own = np.arange(len(self.design.folds))[:, None] == self.design.fold_of_test
+        return np.concatenate([self.bounds.weighting, own * weights])
 
     @property
     def test_codes(self) -> np.ndarray:
@@ -346,8 +328,14 @@ class Tests:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes of the folds and of the bounds."""
-        crossed = len(self.permuted.codes) > 1 and _is_crossed(self.design)
-        return (*([_CROSSED] if crossed else []), *self.bounds.notes)
+        notes = self.bounds.notes
+        if len(self.permuted.codes) == 1:
+            return notes
+        part = np.arange(self.design.n_samples)  # joined where they train together
+        for train, _ in self.design.folds:
+            joined = np.unique(part[train])
+            part[np.isin(part, joined)] = joined[0]
+        return notes if self.design.splits(part) else (_CROSSED, *notes)
 
 
 _CROSSED = (
@@ -357,12 +345,3 @@ _CROSSED = (
     "of two unrelated codes are never quite orthogonal, so that classifiers transfer "
     "by accident; for a test of that see neuroextrap.decoding.cross_identification"
 )
-
-
-def _is_crossed(design: Design) -> bool:
-    """Return whether training and test are different parts of the samples."""
-    part = np.arange(design.n_samples)
-    for train, _ in design.folds:
-        joined = np.unique(part[train])
-        part[np.isin(part, joined)] = joined[0]
-    return not design.splits(part)

@@ -11,7 +11,7 @@ from neuroextrap.analysis._region_maps import maps_of_regions
 from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.encoding._identified_responses import (
+from neuroextrap.encoding._experiment import (
     p_values_of_correlation,
     prediction_scores,
     standardized,
@@ -26,9 +26,8 @@ from neuroextrap.maps._named_records import (
     series_record,
 )
 from neuroextrap.maps._records import described_parameters
-from neuroextrap.regions._membership import usable_regions
-from neuroextrap.reporting._finding import words_of_features
-from neuroextrap.reporting._maps_section import features_as_regions
+from neuroextrap.regions._regions import usable_regions
+from neuroextrap.reporting._maps_section import features_as_regions, words_of_features
 from neuroextrap.reporting._region_page import continuous_page
 from neuroextrap.stats import average_accuracy
 from neuroextrap.stats._accuracy import default_set_sizes

@@ -23,11 +23,11 @@ from neuroextrap.images._events import (
     features_of_volumes,
     has_onsets,
 )
-from neuroextrap.images._labeled_samples import repetition_times
 from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._sample_options import Cleaning, clean_runs
+from neuroextrap.images._sample_plans import repetition_times
 from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
 
 _SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")

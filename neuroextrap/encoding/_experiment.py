@@ -1,4 +1,4 @@
-"""Test responses, predictions and residuals as one table for the loop over regions."""
+"""Test responses and predictions: a table for loops over regions, scores of voxels."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,11 +8,13 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.design._course_of_runs import findings_of_series
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._folds import of_unit_length
 from neuroextrap.design._permutations import exchanged, few_exchanges
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
+from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
 from neuroextrap.stats._permutation import FewLabelings
 
 FOLDS_NOTE = (
@@ -84,26 +86,28 @@ class Experiment(NamedTuple):
     n_stimuli: np.ndarray | None = None  # of each fold; None: repeats not separated
 
     @classmethod
-    def of(cls, paired, parts, usable, *, in_folds, rule="mahalanobis"):
+    def of(cls, paired, parts, usable, rule="mahalanobis"):
         """Stack what the `Part`s of a `TestSet` need in any region."""
-        usable = usable & np.all([p.residuals.any(axis=0) for p in parts], axis=0)
-        stacked = [paired.responses[p.tested] - p.location for p in parts]
-        stacked += [p.predictions for p in parts]
-        stacked += [p.residuals for p in parts]
+        rows, codes, predictions, residuals, n_stimuli, locations = zip(
+            *parts, strict=True
+        )
+        usable = usable & np.all([each.any(axis=0) for each in residuals], axis=0)
+        of_parts = zip(rows, locations, strict=True)
+        responses = [paired.responses[own] - location for own, location in of_parts]
+        stacked = *responses, *predictions, *residuals
         table = np.concatenate([each.astype(np.float32) for each in stacked])
         table[:, ~usable] = 0
-        rows = np.concatenate([p.tested for p in parts])
-        counts = np.array([(len(p.tested), len(p.residuals)) for p in parts])
-        n_stimuli = np.array([p.n_stimuli for p in parts])
+        counts = np.column_stack([[len(each) for each in x] for x in (rows, residuals)])
+        rows, n_stimuli = np.concatenate(rows), np.array(n_stimuli)
         return cls(
             table,
-            len(parts[0].predictions),
-            np.concatenate([p.codes for p in parts]),
+            len(predictions[0]),
+            np.concatenate(codes),
             paired.repeats[rows],
             None if paired.groups is None else paired.groups[rows],
             usable,
             paired.noise_variance,
-            counts if in_folds else None,
+            counts if len(parts) > 1 else None,
             rule,
             None if np.array_equal(n_stimuli, counts[:, 1]) else n_stimuli,
         )
@@ -265,3 +269,84 @@ def _bound_notes(estimator, experiment):
     tested = stats.TestDesign(n_candidates, repeats, confidence_level=level)
     note = POPULATION_NOTE.format(classes="stimuli")
     return [note, _VACUOUS.format(n_candidates)] if tested.is_vacuous else [note]
+
+
+def prediction_scores(
+    responses,
+    predictions,
+    *,
+    groups=None,
+    noise_variance=None,
+    n_permutations=0,
+    exchange="rows",
+    random_state=0,
+):
+    """Compute explained variance and correlation of held-out responses by voxel.
+
+    Of `responses` y and `predictions` f, both (n_test, n_features), and the
+    `noise_variance` (n_features,) of the responses as they are, if it is known ::
+
+        r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
+        noise_ceiling = max(0, 1 - noise_variance / Var(y))
+        r2_normalized = r2 / noise_ceiling
+        correlation_normalized = correlation / sqrt(noise_ceiling)
+
+    They are NaN where something is constant, or the ceiling is zero. p-values of the
+    correlation (one-sided) exchange predictions within `groups`, in the same way in
+    every voxel. (Schoppe et al. 2016, normalized correlation; Harris 2020, "A shift
+    test for independence in generic time series".)
+    """
+    Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
+    if not (np.isfinite(Y).all() and np.isfinite(F).all()):
+        raise ValueError("responses and predictions must be finite; drop these voxels")
+    total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = np.where(total > 0, 1 - ((Y - F) ** 2).sum(axis=0) / total, np.nan)
+    y, f = standardized(Y), standardized(F)
+    scores = {"r2": r2, "correlation": np.einsum("tv,tv->v", y, f)}
+    if noise_variance is not None:
+        scores |= _normalized(scores, Y, noise_variance)
+    if n_permutations:
+        orders = exchanged(
+            np.arange(len(Y)),
+            exchange=exchange,
+            groups=groups,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        tell(findings_of_series(Y, F, groups, exchange=exchange))
+        scores |= p_values_of_correlation(y, f, scores["correlation"], orders)
+    return scores
+
+
+def _normalized(scores, Y, noise_variance):
+    """Noise ceiling of responses, and scores divided by what it allows."""
+    noise = np.asarray(noise_variance)
+    total = Y.var(axis=0, ddof=1) if len(Y) > 1 else np.zeros(Y.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ceiling = np.where(total > 0, np.maximum(1 - noise / total, 0), np.nan)
+        attainable = np.where(ceiling > 0, ceiling, np.nan)
+        return {
+            "noise_ceiling": ceiling,
+            "r2_normalized": scores["r2"] / attainable,
+            "correlation_normalized": scores["correlation"] / np.sqrt(attainable),
+        }
+
+
+def standardized(values):
+    """Columns of mean zero and length one; NaN where constant."""
+    varies = np.ptp(values, axis=0) > 0
+    centered = np.where(varies, values - values.mean(axis=0), 0)
+    return of_unit_length(centered, 0, of_zero=np.nan)
+
+
+def p_values_of_correlation(y, f, observed, orders):
+    """Count permuted correlations that reach the observed ones."""
+    known = ~np.isnan(observed)
+    y, f = y[:, known], f[:, known]
+    counts = NullCounts.start(tie_floor(observed[known], 1.0), len(orders))
+    for index, order in enumerate(orders):
+        permuted = np.einsum("tv,tv->v", y, f[order])
+        counts.add(permuted[:, np.newaxis], index)
+    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
+    return spread_known(known, p_values)

@@ -7,16 +7,15 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._parameters import Keep, RegionOptions, Regions
+from neuroextrap.analysis._parameters import Keep, Regions
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.encoding._encoding_run import plan_folds, plan_identification
 from neuroextrap.encoding._identified_responses import ResponsePredictions
-from neuroextrap.encoding._trained_model import trained_attributes
 from neuroextrap.encoding._training import check_choices
+from neuroextrap.encoding._training_folds import trained_attributes
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
 
-@described_by(RegionOptions)
 @takes_fields
 class EncodingIdentification(ResponsePredictions):
     """Measure how well an encoding model picks the stimulus that evoked a response.
@@ -141,10 +140,6 @@ class EncodingIdentification(ResponsePredictions):
     encoder: Any = None
     _: KW_ONLY
     noise_covariance: Any = None
-    radius: float = 8.0
-    labels_img: Any = None
-    regions: Any = None
-    process_mask_img: Any = None
     rule: str = "mahalanobis"
     standardize: bool = True
     cv: Any = 5
@@ -154,14 +149,6 @@ class EncodingIdentification(ResponsePredictions):
     n_permutations: int = 0
     exchange: str = "rows"
     confidence_level: float = 0.95
-    keep: Any = None
-    max_memory: Any = "2G"
-    checkpoint: Any = None
-    shard: tuple | None = None
-    memory: Any = None
-    n_jobs: int = 1
-    random_state: Any = 0
-    verbose: int = 0
 
     def fit(
         self,

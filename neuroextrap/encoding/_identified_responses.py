@@ -1,108 +1,41 @@
-"""What a trained and an identified model know besides identification."""
+"""What a trained model knows besides identification, and what its folder keeps."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
+from sklearn import linear_model
 
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_files import check_has_results, check_trained
-from neuroextrap.design._course_of_runs import findings_of_series
-from neuroextrap.design._findings import tell
-from neuroextrap.design._folds import of_unit_length
-from neuroextrap.design._permutations import exchanged
-from neuroextrap.encoding._stimuli import check_feature_names, check_features
-from neuroextrap.encoding._trained_model import model_arrays, restore_model
+from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.analysis._samples import Samples
+from neuroextrap.encoding._encoding_run import EncodingRun
+from neuroextrap.encoding._experiment import (
+    Experiment,
+    observed_plan,
+    prediction_scores,
+)
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_feature_names,
+    check_features,
+)
+from neuroextrap.encoding._training_folds import Shown, Training
 from neuroextrap.maps._named_records import voxel_record
-from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
+from neuroextrap.models._ridge import RidgeEncoder
+from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
+from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_integer
 
-
-def prediction_scores(
-    responses,
-    predictions,
-    *,
-    groups=None,
-    noise_variance=None,
-    n_permutations=0,
-    exchange="rows",
-    random_state=0,
-):
-    """Compute explained variance and correlation of held-out responses by voxel.
-
-    Of `responses` y and `predictions` f, both (n_test, n_features), and the
-    `noise_variance` (n_features,) of the responses as they are, if it is known ::
-
-        r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
-        noise_ceiling = max(0, 1 - noise_variance / Var(y))
-        r2_normalized = r2 / noise_ceiling
-        correlation_normalized = correlation / sqrt(noise_ceiling)
-
-    They are NaN where something is constant, or the ceiling is zero. p-values are those
-    of the correlation (one-sided), by predictions that are permuted over responses
-    within `groups` as `exchange` says, in the same way in every voxel; circular shifts
-    hold for stationary series that are long compared with the time over which they
-    correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
-    Harris 2020, "A shift test for independence in generic time series".)
-    """
-    Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
-    if not (np.isfinite(Y).all() and np.isfinite(F).all()):
-        raise ValueError("responses and predictions must be finite; drop these voxels")
-    total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r2 = np.where(total > 0, 1 - ((Y - F) ** 2).sum(axis=0) / total, np.nan)
-    y, f = standardized(Y), standardized(F)
-    scores = {"r2": r2, "correlation": np.einsum("tv,tv->v", y, f)}
-    if noise_variance is not None:
-        scores |= _normalized(scores, Y, noise_variance)
-    if n_permutations:
-        orders = exchanged(
-            np.arange(len(Y)),
-            exchange=exchange,
-            groups=groups,
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
-        tell(findings_of_series(Y, F, groups, exchange=exchange))
-        scores |= p_values_of_correlation(y, f, scores["correlation"], orders)
-    return scores
-
-
-def _normalized(scores, Y, noise_variance):
-    """Noise ceiling of responses, and scores divided by what it allows."""
-    noise = np.asarray(noise_variance)
-    total = Y.var(axis=0, ddof=1) if len(Y) > 1 else np.zeros(Y.shape[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ceiling = np.where(total > 0, np.maximum(1 - noise / total, 0), np.nan)
-        attainable = np.where(ceiling > 0, ceiling, np.nan)
-        return {
-            "noise_ceiling": ceiling,
-            "r2_normalized": scores["r2"] / attainable,
-            "correlation_normalized": scores["correlation"] / np.sqrt(attainable),
-        }
-
-
-def standardized(values):
-    """Columns of mean zero and length one; NaN where constant."""
-    varies = np.ptp(values, axis=0) > 0
-    centered = np.where(varies, values - values.mean(axis=0), 0)
-    return of_unit_length(centered, 0, of_zero=np.nan)
-
-
-def p_values_of_correlation(y, f, observed, orders):
-    """Count permuted correlations that reach the observed ones."""
-    known = ~np.isnan(observed)
-    y, f = y[:, known], f[:, known]
-    counts = NullCounts.start(tie_floor(observed[known], 1.0), len(orders))
-    for index, order in enumerate(orders):
-        permuted = np.einsum("tv,tv->v", y, f[order])
-        counts.add(permuted[:, np.newaxis], index)
-    p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
-    return spread_known(known, p_values)
+_TRAINED, _PENALTY = "trained ", "penalty of "  # before names of arrays of the run
+_ENCODERS = {name: getattr(linear_model, name) for name in linear_model.__all__}
+_ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
 
 
 class ResponsePredictions(RegionAnalysis):
@@ -320,8 +253,118 @@ class ResponsePredictions(RegionAnalysis):
             Test responses, predictions, residuals, penalties, stimuli, coefficients,
             training data; no objects.
         """
-        return model_arrays(self)
+        run = self.run_
+        arrays = {name: getattr(run.test, name) for name in Experiment._fields}
+        arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
+        arrays |= {_PENALTY + name: each for name, each in self.penalties_.items()}
+        if run.test.folds is None and "encoder_" in vars(self):
+            trained = _trained_arrays(self)
+            arrays |= {_TRAINED + name: each for name, each in trained.items()}
+        return {n: np.asarray(each) for n, each in arrays.items() if each is not None}
 
     def _restore_run(self, results, arrays):
         """Make the run again from what :meth:`run_arrays` returned."""
-        restore_model(self, results, arrays)
+        given, self.penalties_ = (
+            {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
+            for start in (_TRAINED, _PENALTY)
+        )
+        location = arrays["location"]
+        training: Any = _read_training(self, given, location) if given else None
+        shown = {"training": training, "candidates": given.get("candidates")}
+        self._run = _read_run(self, results, arrays, **shown)
+        self.test_codes_ = self._run.test_codes
+        if "coef" in given:
+            self.encoder_ = encoder = linear_model.LinearRegression()
+            encoder.coef_, encoder.intercept_ = given["coef"], given["intercept"]
+            self.usable_ = given["usable"]
+            if "columns" in given:
+                self.feature_names_in_ = given["columns"].astype(object)
+            self._training = training
+
+
+def _trained_arrays(model):
+    """Return coefficients, if linear, and training data, if they can be read again."""
+    training, usable = model._training, model.usable_
+    names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else names.astype(str)
+    arrays = {"usable": usable, "columns": columns, **training.scaling._asdict()}
+    arrays |= _coefficients(model.encoder_, training, usable.sum())
+    if (words := _encoder_words(training.model)) is not None:
+        shown = training.shown
+        arrays |= {
+            "encoder": words,
+            "features": shown.X,
+            "codes": shown.codes,
+            "responses": shown.samples.X,
+            "groups": shown.groups,
+            "noise": training.noise,
+            "candidates": model.run_.candidates,
+        }
+    return arrays
+
+
+def _read_run(model, results, arrays, **others):
+    """Make the EncodingRun of stored arrays and results again."""
+    parts = {name: arrays.get(name) for name in Experiment._fields}
+    parts |= {"n_candidates": int(arrays["n_candidates"]), "rule": str(arrays["rule"])}
+    test = Experiment(**parts)
+    return EncodingRun.of(
+        RunParameters.of(model),
+        test,
+        results.choice,
+        n_repeats=results.n_repeats,
+        masker=model.masker_,
+        plan=observed_plan(model, test, results.set_sizes),
+        classes=model.classes_,
+        set_sizes=results.set_sizes,
+        notes=results.notes,
+        bg_img=model.bg_img_,
+        location=arrays["location"],
+        test_stimuli=arrays["test_stimuli"],
+        **others,
+    )
+
+
+def _coefficients(encoder, training, n_targets):
+    """Return the arrays that a linear encoder predicts by; {} of any other encoder."""
+    coef = np.asarray(getattr(encoder, "coef_", ()))
+    if coef.ndim == 1:
+        coef = coef[np.newaxis]
+    if coef.shape != (n_targets, training.scaling.kept.sum()):
+        return {}
+    intercept = np.broadcast_to(encoder.intercept_, n_targets)
+    if training.shown is not None:  # else a linear encoder was read
+        X = training.scaling(training.shown.X[:8])
+        predicted = np.asarray(encoder.predict(X)).reshape(len(X), -1)
+        # an encoder may do other things with its coefficients
+        if not np.allclose(predicted, X @ coef.T + intercept, rtol=1e-3, atol=1e-6):
+            return {}
+    return {"coef": coef, "intercept": intercept}
+
+
+def _encoder_words(model):
+    """Return the encoder of a model as JSON; None if it cannot be read from that."""
+    if model is None or not isinstance(model.cv, (int, np.integer)):
+        return None
+    encoder = model.encoder
+    if not (encoder is None or type(encoder) in _ENCODERS.values()):
+        return None
+    given = {} if encoder is None else encoder.get_params(deep=False)
+    kind = None if encoder is None else type(encoder).__name__
+    try:
+        return json.dumps([kind, given], default=lambda value: value.tolist())
+    except (AttributeError, TypeError):  # a splitter, a generator of random numbers
+        return None
+
+
+def _read_training(model, given, location):
+    """Make the Training of a model that was read, as far as it was stored."""
+    scaling = FeatureScaling(*(given[name] for name in FeatureScaling._fields))
+    if "encoder" not in given:
+        return Training(scaling, location)
+    kind, parameters = json.loads(str(given["encoder"]))
+    encoder = None if kind is None else _ENCODERS[kind](**parameters)
+    usable = given["usable"]
+    samples = Samples(given["responses"], location, usable, usable, None, ())
+    shown = Shown(given["features"], samples, given["codes"], given.get("groups"))
+    return Training.of(model, encoder, scaling, shown, given.get("noise"))

@@ -148,7 +148,6 @@ COVARIANCES = {
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
     "euclidean": lambda residuals: np.eye(residuals.shape[1]),
 }
-RULES = (*COVARIANCES, "correlation")  # how a response is compared with predictions
 
 
 def mahalanobis_margins(responses, predictions, covariance):

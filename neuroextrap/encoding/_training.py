@@ -13,7 +13,6 @@ from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._samples import read_residuals, read_samples
 from neuroextrap.design._permutations import check_exchange
 from neuroextrap.encoding._continuous_runs import Runs, rescaled
-from neuroextrap.encoding._margins import RULES
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_as_trained,
@@ -25,7 +24,7 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import brief, check_choice
+from neuroextrap.stats._validation import brief
 
 # encoders that pass all their rows, in order, to the encoders within them
 _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
@@ -123,8 +122,6 @@ def check_choices(model):
     """Raise ValueError if a parameter of a model is none that a run could use."""
     RunParameters.of(model)
     check_exchange(model.exchange)
-    check_choice(model.rule, "rule", (*RULES, "auto"))
-    check_choice(model.repeats, "repeats", ("average", "keep"))
 
 
 def check_encoder(encoder):

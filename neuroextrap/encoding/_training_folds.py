@@ -1,4 +1,4 @@
-"""Training in folds of stimuli, and what training data choose by it."""
+"""Training, on all stimuli or in folds of them, and what training data choose by it."""
 
 from typing import Any, NamedTuple, Self
 
@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
 
+from neuroextrap.analysis._analysis_files import source_files
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.design._permutations import exchanged
@@ -14,15 +15,23 @@ from neuroextrap.encoding._experiment import Experiment, Part
 from neuroextrap.encoding._margins import separate_repeats
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
+    feature_names,
+    features_of_responses,
     pair_responses,
     paired_in_blocks,
 )
-from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
+from neuroextrap.encoding._stimulus_features import (
+    names_of_stimuli,
+    stimulus_numbers,
+    training_groups,
+)
 from neuroextrap.encoding._training import (
     chosen_encoder,
     encoder_of_columns,
     noise_rows,
+    read_responses,
     train_encoder,
+    voxel_penalties,
 )
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats import win_distribution
@@ -205,7 +214,7 @@ def _training_experiment(model, shown, n_folds, number=None, candidates=None):
         more = np.arange(n_stimuli, len(shown.X))
         folds = [np.concatenate([fold, more]) for fold in folds]
     parts = [part for part, _ in train_folds(model, shown, paired, folds)]
-    return Experiment.of(paired, parts, shown.samples.usable, in_folds=True)
+    return Experiment.of(paired, parts, shown.samples.usable)
 
 
 def fold_experiment(model, shown, folds, groups=None):
@@ -219,7 +228,7 @@ def fold_experiment(model, shown, folds, groups=None):
     if model.rule == "auto":
         notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
     rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
-    experiment = Experiment.of(paired, parts, usable, in_folds=True, rule=rule)
+    experiment = Experiment.of(paired, parts, usable, rule)
     rows = np.concatenate([part.tested for part in parts])
     return experiment, (paired.codes[rows], np.argsort(rows)), notes
 
@@ -289,6 +298,34 @@ class Training(NamedTuple):
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)
         others = margins[:, margins.shape[1] - len(candidates) + 1 :]
         return np.concatenate([true, others], axis=1)
+
+
+def trained_attributes(model, features, imgs, groups, stimuli):
+    """Train an analysis on what came to ``fit``; return its attributes by name."""
+    X, names = features_of_responses(features, stimuli)
+    scaling = FeatureScaling.of(X, model.standardize)
+    numbers = stimulus_numbers(scaling.varying(X))
+    names = names_of_stimuli(numbers, names)
+    groups, group_notes = training_groups(numbers, groups)
+    samples = read_responses(model, imgs, X, stimuli)
+    shown = Shown.of(X, samples, numbers, groups)
+    learned = Learned.of(model, X, shown, scaling, len(shown.X))
+    rule, rule_notes = training_rule(model, learned)
+    noise = None if model.noise_covariance is None else learned.noise
+    notes = (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes)
+    given = model, model.encoder, scaling, shown, noise
+    usable = samples.usable
+    columns = feature_names(features)
+    return ({} if columns is None else {"feature_names_in_": columns}) | {
+        "encoder_": learned.encoder,
+        "masker_": samples.masker,
+        "penalties_": voxel_penalties(learned.encoder, usable),
+        "usable_": usable,
+        "n_elements_": len(usable),
+        "residuals_": learned.noise,
+        "_training_files": source_files(imgs),
+        "_training": Training.of(*given, names=names, notes=notes, rule=rule),
+    }
 
 
 def _best_regions(model, learned):

@@ -39,8 +39,7 @@ def find_participants(derivatives):
     root = Path(derivatives)
     if not root.is_dir():
         raise ValueError(f"derivatives={str(root)!r} is no folder; check the path")
-    labels = [p.name.removeprefix("sub-") for p in sorted(root.glob("sub-*/"))]
-    labels = [label for label in labels if label]
+    labels = [p.name.removeprefix("sub-") for p in sorted(root.glob("sub-?*/"))]
     if not labels:
         raise ValueError(
             f"{root} has no folder sub-<label>; give the folder of BIDS derivatives, "
@@ -76,7 +75,7 @@ def find_runs(derivatives, raw, participant, wanted, filters):
         best = next((files for files in events if files), None)
         table = best and str(most_specific(best, path.name, "tables of events"))
         kept = (entities, _without(entities, "echo", "part"))  # they share one mask
-        mask = _companion(path, [(e | _OF_BRAIN, _MASK) for e in kept])
+        mask = _companion(path, [own | _OF_BRAIN for own in kept], _MASK)
         confounds = _confounds_of(path, entities)
         runs.append(BidsRun(str(path), table, mask, confounds, entities))
     return runs
@@ -103,9 +102,6 @@ def _series(derivatives, participant, space, *, any_version=False):
     return found if any_version else preprocessed or found
 
 
-_OPTIONS = {"task": "task, --task", "space": "space, --space"}
-
-
 def _chosen(found, filters, wanted, participant):
     """Return the series that pass filters and have the labels wanted, by entity."""
     for key, labels in filters.items():
@@ -115,10 +111,10 @@ def _chosen(found, filters, wanted, participant):
         found = _some(kept, found, key, asked, participant)
     for key, labels in wanted.items():
         there = _labels(found, key)
-        if labels is None and len(there) > 1 and key in _OPTIONS:
+        if labels is None and len(there) > 1 and key in ("task", "space"):
             raise ValueError(
                 f"sub-{participant} has series of several {key} entities: "
-                f"{', '.join(there)}; choose one ({_OPTIONS[key]})"
+                f"{', '.join(there)}; choose one ({key}, --{key})"
             )
         if labels is not None:
             labels = {labels} if isinstance(labels, str) else set(labels)
@@ -201,10 +197,10 @@ def _beside(path, *names):
     return next((str(file) for file in found if file.is_file()), None)
 
 
-def _companion(path, candidates):
-    """Return the first file beside a series, of (entities, ending), or None."""
+def _companion(path, candidates, *endings):
+    """Return the first file beside a series by entities and ending, or None."""
     names = []
-    for entities, ending in candidates:
+    for entities, ending in product(candidates, endings):
         pairs = [f"{key}-{label}" for key, label in entities.items()]
         names.append("_".join([*pairs, ending]))
     return _beside(path, *names)
@@ -218,13 +214,12 @@ def _without(entities, *keys):
 def _confounds_of(path, entities):
     """Return fMRIPrep's table of confounds of a series, or None."""
     own = _without(entities, "space", "res", "den", "desc", "hemi")
-    endings = ("timeseries.tsv", "regressors.tsv")
-    kept = [own | _OF_CONFOUNDS, _without(own, "echo", "part") | _OF_CONFOUNDS]
-    return _companion(path, product(kept, endings))
+    kept = (own, _without(own, "echo", "part"))
+    named = [each | {"desc": "confounds"} for each in kept]
+    return _companion(path, named, "timeseries.tsv", "regressors.tsv")
 
 
 _MASK, _OF_BRAIN = "mask.nii.gz", {"desc": "brain"}
-_OF_CONFOUNDS = {"desc": "confounds"}
 _SERIES = "betas"
 _MAPS = "statmap"
 _SUFFIXES = (".nii.gz", ".nii")
@@ -233,7 +228,7 @@ _OWN = ("contrast", "stat", "desc")
 
 
 def find_betas(derivatives, participant, wanted, filters):
-    """Return betas as BidsRuns, and (condition, run) of each, None if tables tell."""
+    """Return betas as BidsRuns, and a table of their conditions and runs, or None."""
     found, kind = _files(derivatives, participant)
     found = _chosen(found, filters, wanted, participant)
     if kind == _SERIES:
@@ -256,10 +251,9 @@ def find_betas(derivatives, participant, wanted, filters):
             f"{runs[0].bold} and others are of one fit, an image for each condition, "
             "so that nothing is left to test; fit every run by itself"
         )
-    pairs = list(zip(table["trial_type"], table["run"], strict=True))
-    for run, (_, number) in zip(runs, pairs, strict=True):
+    for run, number in zip(runs, table["run"], strict=True):
         run.entities.setdefault("run", number)
-    return runs, pairs
+    return runs, table[["trial_type", "run"]]
 
 
 def _of_maps(found, participant):
@@ -312,10 +306,8 @@ def _run(path, entities):
                 "volume with columns trial_type and run"
             )
     plain = _without(entities, *_OWN)
-    kept = [
-        e | more for e in (plain, _without(plain, "run")) for more in (_OF_BRAIN, {})
-    ]
-    mask = _companion(path, [(own, _MASK) for own in kept])
+    kept = product((plain, _without(plain, "run")), (_OF_BRAIN, {}))
+    mask = _companion(path, [own | more for own, more in kept], _MASK)
     return BidsRun(str(path), table, mask, None, entities)
 
 

@@ -177,8 +177,3 @@ def image_hash(img):
         hashes[f"{side} coordinates"] = array_hash(np.asarray(mesh.coordinates))
         hashes[f"{side} faces"] = array_hash(np.asarray(mesh.faces))
     return hashes
-
-
-def grid_hash(masker):
-    """Fingerprint what a masker's features are: its mask and space, None without."""
-    return None if masker is None else image_hash(masker.mask_img_)

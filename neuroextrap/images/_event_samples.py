@@ -1,28 +1,12 @@
 """Samples of images and events in one call: volumes, blocks and trials' betas."""
 
-import logging
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.design._copies import SERIES_COLUMNS, check_series_apart
 from neuroextrap.design._folds import some_columns
-from neuroextrap.images._events import (
-    check_excluded,
-    event_labels,
-    has_onsets,
-    late_event,
-    read_events,
-)
-from neuroextrap.images._labeled_samples import (
-    LabeledSamples,
-    cells_of,
-    labeled_volumes,
-    read_blocks,
-    read_tables,
-    read_volumes,
-    repetition_times,
-)
 from neuroextrap.images._loading import (
     check_masker,
     cleans_over_time,
@@ -30,16 +14,62 @@ from neuroextrap.images._loading import (
     mean_gray_levels,
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
-from neuroextrap.images._opening import list_images
-from neuroextrap.images._sample_options import Cleaning, SampleOptions
+from neuroextrap.images._sample_options import BETAS, SampleOptions, clean_runs
+from neuroextrap.images._sample_plans import (
+    cells_of,
+    labeled_volumes,
+    labels_of_trials,
+    trials_of_runs,
+)
 from neuroextrap.stats._shared_options import as_options, takes_options
 
-_TIMED = ["onset", "duration", "trial_type"]
-"""Columns of events of which designs are made."""
-_LEAST_SEEN = 0.5
-"""Share of a trial's expected response that volumes in the fit must hold."""
 
-_logger = logging.getLogger(__name__)
+@dataclass(frozen=True)
+class LabeledSamples:
+    """Samples x features with the condition and the run of every sample."""
+
+    data: np.ndarray  # (n_samples, n_features), NaN where images were not finite
+    y: np.ndarray  # conditions, (n_samples,)
+    runs: np.ndarray  # the table's run, or the image's number from 0, (n_samples,)
+    masker: object
+    bg_img: object = None  # gray levels to be drawn under maps, not in MNI space
+    order: object = None  # mean number of each sample's volumes, if not ascending
+
+
+def read_volumes(imgs, events, masker, options):
+    """Return a sample of every labeled volume (LabeledSamples), by SampleOptions."""
+    over_time = cleans_over_time(masker)
+    if over_time and (options.sample_mask is not None or options.high_pass):
+        raise ValueError(
+            "sample_mask and high_pass need a masker that does not detrend, "
+            "standardize or filter itself; give one without"
+        )
+    named, labels, runs, kept, cleaning = labeled_volumes(imgs, events, options)
+    confounds = None
+    if over_time:  # confounds go with what the masker removes
+        confounds = cleaning.confounds
+        cleaning = replace(cleaning, confounds=[None] * len(confounds))
+    data = load_opened(named, masker, confounds)
+    own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
+    told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
+    if len(set(told)) < len(told):
+        told = [f"run {run}" for run in own]
+    some = some_columns(data, SERIES_COLUMNS).astype(float)
+    check_series_apart([some[rows] for rows in own.values()], told)
+    data = clean_runs(data, runs, cleaning)
+    bg_img = mean_gray_levels(named, masker.mask_img_)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
+
+
+def read_blocks(imgs, events, masker, options):
+    """Return the mean of every condition in every run (LabeledSamples)."""
+    volumes = read_volumes(imgs, events, masker, options)
+    y, runs = cells_of(volumes.y, volumes.runs)
+    cells = zip(y, runs, strict=True)
+    rows = [np.flatnonzero((volumes.y == c) & (volumes.runs == r)) for c, r in cells]
+    data = np.array([volumes.data[own].mean(axis=0) for own in rows])
+    order = np.array([own.mean() for own in rows])
+    return replace(volumes, data=data, y=y, runs=runs, order=order)
 
 
 def read_betas(imgs, events, masker, options):
@@ -54,158 +84,45 @@ def read_betas(imgs, events, masker, options):
     for run in run_trials:
         data = load_opened([run.img], masker).astype(np.float64)
         compared.append(some_columns(data, SERIES_COLUMNS).copy())
-        betas.append(_betas_of_run(run, data[run.options["volumes"]]))
+        betas.append(_betas_of_run(run, data[run.volumes], options.samples))
     check_series_apart(compared, [run.img.name for run in run_trials])
     y, runs = labels_of_trials(run_trials)
     bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
     return LabeledSamples(np.concatenate(betas), y, runs, masker, bg_img)
 
 
-class RunTrials(NamedTuple):
-    """The trials of one run, in order of onset, and how their betas are estimated."""
-
-    img: Any  # NamedImage
-    trials: Any  # DataFrame of onset, duration, trial_type, label
-    keep: np.ndarray  # trials that give a sample, (n_trials,)
-    options: dict
-
-
-def trials_of_runs(imgs, events, options):
-    """Return the RunTrials of every run; of the images, only headers are read."""
-    named, tables = read_tables(imgs, events)
-    _check_tables(tables)
-    times = repetition_times(named, options)
-    for (table, name), img, time in zip(tables, named, times, strict=True):
-        if late := late_event(table, name, img, time):
-            raise ValueError(late)
-    cleaning = Cleaning.of(options, named, times)
-    runs = [
-        _trials_of_run(img, table, name, cleaning, i)
-        for i, (img, (table, name)) in enumerate(zip(named, tables, strict=True))
-    ]
-    present = np.concatenate([table["trial_type"] for table, _ in tables])
-    left = any(run.keep.any() for run in runs)
-    check_excluded(options.excluded, present, left, "trial")
-    return [run._replace(keep=_seen_trials(run)) for run in runs]
-
-
-def _trials_of_run(img, table, name, cleaning, i):
-    """Return the RunTrials of the i-th series before censoring."""
-    options = cleaning.options
-    labels = event_labels(table, name, options.label_column)
-    trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
-    trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
-    excluded = trials["trial_type"].isin(options.excluded)
-    design = {"high_pass": options.high_pass}
-    if not options.high_pass:  # None: nilearn's own drifts, 0: none
-        design = {} if options.high_pass is None else {"drift_model": None}
-    fit = {"model": options.samples, "design": design, "t_r": cleaning.times[i]}
-    volumes = cleaning.kept[cleaning.series == i]
-    fit |= {"confounds": cleaning.confounds[i], "volumes": volumes}
-    return RunTrials(img, trials, ~(excluded | (trials["label"] == "")).to_numpy(), fit)
-
-
-def labels_of_trials(run_trials):
-    """Return label and number of the run of every trial that gives a sample."""
-    y = [run.trials["label"].to_numpy(dtype=str)[run.keep] for run in run_trials]
-    runs = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
-    return np.concatenate(y), runs
-
-
-def _check_tables(tables):
-    """Raise for tables without onsets."""
-    for table, name in tables:
-        if not has_onsets(table):
-            raise ValueError(
-                f"{name} lacks columns ['onset', 'duration'], it has "
-                f"{list(table.columns)}; single-trial betas need BIDS events, give "
-                "such a table"
-            )
-
-
-def _betas_of_run(run, data):
+def _betas_of_run(run, data, model):
     """Return betas (n_kept, n_features) of a run, in percent of the voxel's mean."""
     from nilearn.glm.first_level import mean_scaling
 
-    trials, keep, options = run.trials, run.keep, run.options
     finite = np.isfinite(data).all(axis=0)
     varying = finite & (np.ptp(data, axis=0) > 0)
-    betas = np.full((int(keep.sum()), data.shape[1]), np.nan)
+    betas = np.full((int(run.keep.sum()), data.shape[1]), np.nan)
     betas[:, finite] = 0.0
-    if not (varying.any() and keep.any()):
-        return betas
-    series, _ = mean_scaling(data[:, varying])
-    rows = np.flatnonzero(keep)
-    # one design for all trials, or one for each, the others in their condition
-    together = [rows] if options["model"] == "lsa" else rows[:, None]
-    named = [_named_trials(trials, own) for own in together]
-    fits = [_fit(series, events, names, options) for events, names in named]
-    betas[:, varying] = np.concatenate(fits)
+    if varying.any() and len(betas):
+        series, rows = mean_scaling(data[:, varying])[0], np.flatnonzero(run.keep)
+        # one design for all trials, or one for each, the others in their condition
+        together = [rows] if model == "lsa" else rows[:, None]
+        betas[:, varying] = np.concatenate([_fit(series, run, own) for own in together])
     return betas
 
 
-def _named_trials(trials, rows):
-    """Return trials, some of them as conditions of their own, and these conditions."""
-    names = [f"neuroextrap_trial_{row:05d}" for row in rows]
-    named = trials.copy()
-    named.loc[rows, "trial_type"] = names
-    return named, names
-
-
-def _fit(series, events, regressors, options):
-    """Fit nilearn's model and return the betas of some regressors."""
+def _fit(series, run, rows):
+    """Fit nilearn's model and return the betas of some trials."""
     from nilearn.glm.first_level import run_glm
 
-    design = _design(events, options)[options["volumes"]]
-    labels, results = run_glm(series, design.to_numpy(), noise_model="ar1")
-    columns = [design.columns.get_loc(name) for name in regressors]
+    design, names = run.design_of(rows)
+    fitted = design[run.volumes].to_numpy()
+    labels, results = run_glm(series, fitted, noise_model="ar1")
+    columns = design.columns.get_indexer(names)
     betas = np.empty((len(columns), series.shape[1]))
     for label, result in results.items():
         betas[:, labels == label] = result.theta[columns]
     return betas
 
 
-def _design(events, options):
-    """Return nilearn's design of all volumes of a run, with its confounds."""
-    from nilearn.glm.first_level import make_first_level_design_matrix
-
-    design, regressed = dict(options["design"]), options["confounds"]
-    if regressed is not None:
-        scale = regressed.std(axis=0)
-        regressed = (regressed - regressed.mean(axis=0)) / np.where(scale > 0, scale, 1)
-        names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
-        design |= {"add_regs": regressed, "add_reg_names": names}
-    times = np.arange(len(options["volumes"])) * options["t_r"]
-    return make_first_level_design_matrix(times, events[_TIMED], **design)
-
-
-def _seen_trials(run):
-    """Return which trials give a sample, without those that censoring hides."""
-    volumes, rows = run.options["volumes"], np.flatnonzero(run.keep)
-    if volumes.all() or not len(rows):
-        return run.keep
-    named, names = _named_trials(run.trials, rows)
-    energy = _design(named, run.options)[names].to_numpy() ** 2
-    seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
-    if not seen.all():
-        _logger.warning(
-            "%s: %d of %d trials give no sample, most of their response lies in "
-            "volumes that sample_mask leaves out",
-            run.img.name,
-            int((~seen).sum()),
-            len(seen),
-        )
-    keep = run.keep.copy()
-    keep[rows] = seen
-    return keep
-
-
-_READERS = {
-    "blocks": read_blocks,
-    "volumes": read_volumes,
-    "lsa": read_betas,
-    "lss": read_betas,
-}
+_READERS = {"blocks": read_blocks, "volumes": read_volumes}
+_READERS |= dict.fromkeys(BETAS, read_betas)
 
 
 @takes_options(SampleOptions, without="smoothing_fwhm")
@@ -213,10 +130,6 @@ def labeled_samples(
     imgs: Any, events: Any, *, masker: Any, **options: Any
 ) -> LabeledSamples:
     """Make samples with conditions and runs of BOLD series and their events.
-
-    Samples are averages of the volumes of every condition in every run, the volumes
-    themselves, or betas of single trials. Volumes of one block are not independent:
-    permute them by blocks, or average them.
 
     Parameters
     ----------
@@ -285,25 +198,3 @@ def event_samples(imgs, events, mask, options, *, memory=None):
     masker = resolve_masker(mask, imgs, memory=memory)
     smooth_by(masker, options.smoothing_fwhm)
     return _READERS[options.samples](imgs, events, masker, options)
-
-
-def labels_of_samples(imgs, events, options):
-    """Return ``y`` and ``runs`` of LabeledSamples, reading only the images' headers."""
-    if options.of_trials:
-        return labels_of_trials(trials_of_runs(imgs, events, options))
-    volumes = labeled_volumes(imgs, events, options)
-    y, runs = volumes.labels[volumes.kept], volumes.runs[volumes.kept]
-    return (y, runs) if options.samples == "volumes" else cells_of(y, runs)
-
-
-def late_events(imgs, events, options):
-    """Say of every run which event starts after its last volume, "" for none."""
-    named = list_images(imgs)
-    tables = [read_events(table) for table in events]
-    timed = [img for img, (t, _) in zip(named, tables, strict=True) if has_onsets(t)]
-    times = iter(repetition_times(timed, options))
-    delay = None if options.of_trials else options.delay
-    return [
-        late_event(table, name, img, next(times), delay) if has_onsets(table) else ""
-        for img, (table, name) in zip(named, tables, strict=True)
-    ]

@@ -1,6 +1,5 @@
 """Tables of what was shown when: BIDS events, labels of volumes, timed features."""
 
-import logging
 import os
 import re
 from pathlib import Path
@@ -16,12 +15,8 @@ from neuroextrap.images._tables import (
 )
 from neuroextrap.stats._validation import warn
 
-_logger = logging.getLogger(__name__)
-
 ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,16}")  # as Python writes it
-_ROUNDING = 1e-3
-"""Seconds by which a volume may precede an event and still belong to it."""
 
 
 def read_events(events, name="events"):
@@ -64,8 +59,6 @@ def read_runs(table, name):
 
 def event_labels(table, name, column="trial_type"):
     """Return the labels (n_rows,) of a table of `read_events`, "" where none is."""
-    if column == "trial_type":
-        return table["trial_type"].to_numpy()
     if column not in table.columns:
         raise ValueError(
             f"{name} has no column {column!r}, it has {list(table.columns)}; name the "
@@ -74,82 +67,9 @@ def event_labels(table, name, column="trial_type"):
     return text_column(table, column, name).astype(object)
 
 
-def tell_missing(tables):
-    """Log how many rows of tables have no condition."""
-    missing = [(table["trial_type"] == "").sum() for table, _ in tables]
-    if any(missing):
-        first = next(name for (_, name), n in zip(tables, missing, strict=True) if n)
-        _logger.warning(
-            "%d of %d rows of the events have no condition (n/a or empty) and give no "
-            "sample; %s has the first",
-            sum(missing),
-            sum(len(table) for table, _ in tables),
-            first,
-        )
-
-
 def has_onsets(table):
     """Return whether events or features are a table with times of its rows."""
     return ONSET in getattr(table, "columns", ())
-
-
-def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
-    """Return the condition of every volume from BIDS events, "" where there is none.
-
-    A volume acquired at t belongs to the event with onset + delay <= t < onset + delay
-    + duration (seconds), give or take a millisecond.
-    """
-    times = np.arange(n_volumes) * t_r
-    labels = np.full(n_volumes, "", dtype=object)
-    shown = table[table["trial_type"] != ""]
-    columns = (shown[key] for key in ("onset", "duration", "trial_type"))
-    for onset, duration, trial_type in zip(*columns, strict=True):
-        since = times - (onset + delay) + _ROUNDING
-        during = (since >= 0) & (since < duration)
-        event = f"{name}: the event {trial_type!r} at {onset:g} s"
-        if not during.any():
-            raise ValueError(
-                f"{event} covers none of the {n_volumes} volumes of {t_r:g} s; use "
-                "single-trial betas for brief events, or correct t_r"
-            )
-        if (labels[during] != "").any():
-            raise ValueError(f"{event} overlaps an earlier one; use single-trial betas")
-        labels[during] = trial_type
-    return labels.astype(str)
-
-
-def late_event(table, name, img, t_r, delay=None):
-    """Say which event starts after an image's last volume (trials: its end), or ""."""
-    n_volumes = img.n_samples or 1
-    if delay is None:
-        is_late = table["onset"] >= n_volumes * t_r
-    else:
-        begins = table["onset"] + delay - _ROUNDING
-        is_late = (begins > (n_volumes - 1) * t_r) & (table["trial_type"] != "")
-    if not is_late.any():
-        return ""
-    return (
-        f"{name}: an event starts at {table['onset'][is_late].max():g} s, after the "
-        f"{n_volumes * t_r:g} s of {img.name}"
-        f"{f' with a delay of {delay:g} s' if delay else ''}; correct t_r or the order "
-        "of events"
-    )
-
-
-def check_excluded(excluded, present, left, what):
-    """Warn of conditions to exclude that do not occur; raise if nothing is `left`."""
-    known = sorted({str(name) for name in present} - {""})
-    for condition in sorted(set(excluded) - set(present)):
-        _logger.warning(
-            "condition %r is to be excluded but does not occur; there are %s",
-            condition,
-            known,
-        )
-    if not left:
-        raise ValueError(
-            f"exclude={excluded!r} leaves no {what}; conditions are {known}; exclude "
-            "fewer"
-        )
 
 
 def _as_frame(events, name):

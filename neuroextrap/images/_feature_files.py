@@ -89,9 +89,8 @@ def read_matrix(path, array, names):
     return _READERS[suffix](path, array, names)
 
 
-def _read_npy(path, array, names):
+def _read_npy(path, array, _):
     """Read an array without names."""
-    del names
     return _numeric(load_array(path), path, array), None, None
 
 

@@ -17,7 +17,7 @@ from neuroextrap.images._opening import (
     open_image,
     read_image,
 )
-from neuroextrap.regions._coordinates import mesh_edges
+from neuroextrap.regions._regions import mesh_edges
 from neuroextrap.stats._validation import brief
 
 

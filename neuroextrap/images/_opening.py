@@ -1,30 +1,18 @@
 """Images opened and read under names that errors can show, their grids and spaces."""
 
 import os
-import zlib
 from dataclasses import dataclass
 from glob import glob
 from typing import Any
-from xml.parsers.expat import ExpatError
 
 import numpy as np
 
 from neuroextrap.images._bids_names import loose_entities, name_order
-from neuroextrap.images._surface_files import is_surface_file, open_surface
+from neuroextrap.images._surface_files import SURFACES, open_surface
 from neuroextrap.stats._validation import one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
-
-_UNREADABLE = (
-    EOFError,
-    OSError,
-    OverflowError,
-    MemoryError,
-    zlib.error,
-    ValueError,
-    ExpatError,
-)
 
 MNI = 4
 _ALIGNED = 2
@@ -154,7 +142,7 @@ def read_image(named):
         return named
     try:
         data = np.asanyarray(named.img.dataobj)
-    except _UNREADABLE as error:
+    except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "
             f"({one_line(error)}); copy or compute it again"
@@ -170,7 +158,7 @@ def open_file(path, name):
 
     if not os.path.isfile(path):
         raise ValueError(f"{name}: no file {path}; check the path")
-    on_surface = is_surface_file(path)
+    on_surface = str(path).endswith(SURFACES)
     try:
         return open_surface(path) if on_surface else nibabel.load(path)
     except Exception as error:  # whatever is wrong with the bytes of others

@@ -17,13 +17,15 @@ from neuroextrap.images._loading import (
     mask_lattice,
     surface_mesh,
 )
-from neuroextrap.regions._coordinates import (
+from neuroextrap.regions._regions import (
+    check_centers,
+    check_regions,
+    label_regions,
     lattice_spheres,
     nearest_features,
     strided_centers,
     surface_discs,
 )
-from neuroextrap.regions._membership import check_centers, check_regions, label_regions
 
 
 @dataclass(frozen=True)

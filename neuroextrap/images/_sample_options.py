@@ -108,11 +108,8 @@ class SampleOptions:
 
     def _check_names(self):
         """Raise unless conditions to exclude, and a column, are names."""
-        try:
-            named = all(isinstance(name, str) for name in self.exclude)
-        except TypeError:
-            named = False
-        if not named:
+        names = self.exclude if np.iterable(self.exclude) else [self.exclude]
+        if not all(isinstance(name, str) for name in names):
             raise TypeError(
                 f"exclude={brief(self.exclude)} must be names of conditions"
             )

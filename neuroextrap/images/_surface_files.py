@@ -8,17 +8,13 @@ import numpy as np
 from neuroextrap.images._bids_names import loose_entities
 
 SURFACES = (".func.gii", ".dtseries.nii")
+"""Ends of the names of series on the cortex."""
 _STRUCTURES = {
     "left": "CIFTI_STRUCTURE_CORTEX_LEFT",
     "right": "CIFTI_STRUCTURE_CORTEX_RIGHT",
 }
 _MESHES = ("midthickness", "pial", "white", "smoothwm")
 """Suffixes of fMRIPrep's meshes, those between pial and white matter first."""
-
-
-def is_surface_file(path):
-    """Return whether a path is that of a series on the cortex, by its name."""
-    return str(path).endswith(SURFACES)
 
 
 def open_surface(path):

@@ -16,8 +16,6 @@ from neuroextrap.stats._validation import brief
 MISSING = "n/a"
 """The only entry that BIDS takes for missing."""
 
-_COMMAS = (".csv", ".csv.gz")
-
 
 def read_text_table(path, name):
     """Return a file as a DataFrame of text, exactly as it is written."""
@@ -143,7 +141,7 @@ def _text(path, name):
 
 def _separator(path):
     """Return what separates columns, and its name."""
-    commas = path.lower().endswith(_COMMAS)
+    commas = path.lower().endswith((".csv", ".csv.gz"))
     return (",", "commas") if commas else ("\t", "tabs")
 
 

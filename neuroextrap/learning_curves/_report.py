@@ -13,14 +13,12 @@ from neuroextrap.learning_curves._comparison import (
 from neuroextrap.plotting._learning_curves import check_curves
 from neuroextrap.reporting._page import (
     Report,
-    format_percent,
     frame_table,
     make_page,
     page_title,
     render,
     sections_of,
     sentences,
-    tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
 
@@ -30,16 +28,15 @@ _HEADINGS = {
     "train_size": "Training subjects",
     "information": "Information (bits)",
     "information_spread": "Spread (bits)",
-    "error_rate": "Error rate",
-    "error_rate_spread": "Spread",
-    "baseline_error_rate": "Error rate of guessing",
+    "error_rate": ("Error rate", "percent"),
+    "error_rate_spread": ("Spread", "percent"),
+    "baseline_error_rate": ("Error rate of guessing", "percent"),
     "reproducibility": "Reproducibility",
     "reproducibility_spread": "Spread of reproducibility",
     "n_components": "Components",
     "prior_weight": "Weight of the prior",
     "note": "Note",
 }
-_PERCENT = ("error_rate", "error_rate_spread", "baseline_error_rate")
 
 
 def learning_curve_report(curves: dict, title: str | None = None) -> Report:
@@ -164,10 +161,9 @@ def _sizes(curves):
     shown = frame_table(
         table if has_notes else table.drop(columns="note"),
         "Mean and spread over splits",
-        headings=_HEADINGS,
-        formats=dict.fromkeys(_PERCENT, format_percent),
+        _HEADINGS,
     )
-    return render("learning_curves", table=shown, tsv=tsv_uri(table))
+    return render("learning_curves", table=shown, frame=table)
 
 
 def _confusions(curves):

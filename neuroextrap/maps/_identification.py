@@ -32,13 +32,6 @@ NO_INTERVAL = (
 )
 
 
-def is_measured(curves, kernel):
-    """Return whether to train on subsets of the classes; marginal ones need it not."""
-    if curves not in ("trained_on_all", "measured"):
-        raise ValueError(f"curves={curves!r} must be 'trained_on_all' or 'measured'")
-    return curves == "measured" and not kernel.marginal
-
-
 def not_marginal(plan):
     """Return Findings, 0 or 1, about accuracy among fewer classes than a plan has."""
     n_classes = plan.design.n_classes

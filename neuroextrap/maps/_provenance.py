@@ -34,6 +34,7 @@ DESCRIPTION = "dataset_description.json"
 SOURCE_LINK = "source"
 """Name by which BIDS addresses in results refer to the data set that was analyzed."""
 _VERSION = "1.8.0"
+_MAKER = {"Name": "neuroextrap", "Version": neuroextrap.__version__}
 
 # what BIDS has no suffix for yet: statistical maps, their tables, and the report
 _IGNORED = """\
@@ -138,7 +139,7 @@ def _description(root, sources):
         "Name": "neuroextrap: identification of stimuli, maps of regions",
         "BIDSVersion": _VERSION,
         "DatasetType": "derivative",
-        "GeneratedBy": [{"Name": "neuroextrap", "Version": neuroextrap.__version__}],
+        "GeneratedBy": [_MAKER],
     }
     datasets = [dataset for file in sources if (dataset := dataset_of(file))]
     dois = [_read(dataset / DESCRIPTION).get("DatasetDOI") for dataset in datasets]
@@ -215,26 +216,24 @@ class Origin:
         paths = [f.path if isinstance(f, SourceFile) else f["file"] for f in files]
         return [Path(path).name for path in paths]
 
-    def described(self):
-        """Return sources (with their hashes) and sample options as JSON values."""
-        return {
-            "sources": {
-                role: [
-                    file.described() if isinstance(file, SourceFile) else file
-                    for file in files
-                ]
-                for role, files in self.sources.items()
-                if files
-            },
-            "samples": described_value(self.samples),
-        }
-
     def sidecar(self):
         """Return what sidecars say of sources and samples, in BIDS keys too."""
-        about = self.described()
-        maker = {"Name": "neuroextrap", "Version": neuroextrap.__version__}
-        sources = bids_sources(about["sources"])
-        return {**about, "Sources": sources, "GeneratedBy": [maker]}
+        sources = {
+            role: [f.described() if isinstance(f, SourceFile) else f for f in files]
+            for role, files in self.sources.items()
+            if files
+        }
+        named = [
+            f"bids:{SOURCE_LINK}:{f['file']}" if f.get("in_dataset") else f["file"]
+            for files in sources.values()
+            for f in files
+        ]
+        return {
+            "sources": sources,
+            "samples": described_value(self.samples),
+            "Sources": named,
+            "GeneratedBy": [_MAKER],
+        }
 
 
 def versions():
@@ -291,15 +290,6 @@ def describe_file(path, *, hashed=True):
             sha256 = _hash_of_state(os.path.abspath(path), _file_stamp(path))
     about = {"file": name, "sha256": sha256}
     return about if dataset is None else {**about, "in_dataset": True}
-
-
-def bids_sources(sources):
-    """Return described files as the BIDS key ``Sources`` lists them."""
-    return [
-        f"bids:{SOURCE_LINK}:{file['file']}" if file.get("in_dataset") else file["file"]
-        for files in sources.values()
-        for file in files
-    ]
 
 
 def relative_words(words):

@@ -115,14 +115,21 @@ def observed_margins(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, region: int
 ) -> np.ndarray:
     """Compute one region's margins (n_test, K) under the observed labeling."""
+    data = region_data(X, regions, region)
+    (_, margins) = next(margins_of_task(with_path(plan, regions), data))
+    return margins[:, :, 0]
+
+
+def region_data(
+    X: np.ndarray, regions: scipy.sparse.csr_array, region: int
+) -> TaskData:
+    """Return the data of one region; ValueError if it was not analyzed."""
     if regions.indptr[region] == regions.indptr[region + 1]:
         raise ValueError(
             f"region {region} was not analyzed: it has too few usable voxels; choose "
             "another region, or lower min_voxels"
         )
-    data = task_data(X, regions, np.array([region]))
-    (_, margins) = next(margins_of_task(with_path(plan, regions), data))
-    return margins[:, :, 0]
+    return task_data(X, regions, np.array([region]))
 
 
 def why_untrainable(

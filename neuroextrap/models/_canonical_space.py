@@ -66,19 +66,6 @@ def check_priors(priors, n_classes, name="priors"):
     return priors
 
 
-def group_codes(groups, n_samples):
-    """Group numbers from 0 of every sample, (n_samples,), or None without groups."""
-    if groups is None:
-        return None
-    groups = np.asarray(groups)
-    if groups.shape != (n_samples,):
-        raise ValueError(
-            f"groups of shape {groups.shape} given; {n_samples} samples need shape "
-            f"({n_samples},)"
-        )
-    return np.unique(groups, return_inverse=True)[1]
-
-
 def leading_svd(centered, n_components=None):
     """Leading singular vectors of centered samples, without the null directions.
 

@@ -23,10 +23,10 @@ from neuroextrap.models._canonical_space import (
     class_priors,
     direction_p_values,
     generalizable_singular_values,
-    group_codes,
     leading_svd,
     supported_components,
 )
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import warn
 
@@ -198,11 +198,11 @@ class CanonicalVariates(
         self.classes_, codes = np.unique(y, return_inverse=True)
         check_classes(self.classes_, len(y))
         self.priors_ = class_priors(self.priors, codes)
-        groups = group_codes(groups, len(y))
+        groups = checked_entries(groups, "groups", y)
         self.mean_ = X.mean(axis=0)
         wanted = self.n_components
         if wanted is None:
-            wanted = 10 if groups is None else int(np.bincount(groups).min())
+            wanted = 10 if groups is None else np.unique_counts(groups).counts.min()
         # left-out projections need the coordinates on all singular vectors
         generalizable = self.basis == "generalizable"
         most = None if generalizable else wanted

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import brief, check_real
 
 
@@ -112,12 +112,8 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         check_is_fitted(self, "n_features_in_")
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        if groups is not None and np.shape(groups) != (len(X),):
-            raise ValueError(
-                f"groups has shape {np.shape(groups)}, X has {len(X)} rows; give the "
-                "run of each row"
-            )
-        given = np.zeros(len(X)) if groups is None else check_labels(groups, "groups")
+        given = np.zeros(len(X)) if groups is None else groups
+        given = checked_entries(given, "groups", X[:, 0], "X")
         delays = check_delays(self.delays)
         delayed = np.zeros((len(X), len(delays), X.shape[1]), dtype=X.dtype)
         for run in np.unique(given):

@@ -91,9 +91,11 @@ def add_legend(ax):
     """Draw the legend, readable over lines, below axes when long; return the axes."""
     # "best" by name: otherwise matplotlib warns that the search is slow
     look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", "loc": "best"}
-    if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
+    n_names = len(ax.get_legend_handles_labels()[1])
+    if n_names > _LONG_LEGEND:
         look |= {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
-    ax.legend(**look)
+    if n_names:  # otherwise matplotlib warns
+        ax.legend(**look)
     return ax
 
 

@@ -68,7 +68,9 @@ def volume_background(img, places, bg_img=None, *, own=None):
     if in_mni152:
         return Background(mni152_template(), True, "")
     below = None if own is None else _anatomy(own)
-    return Background(below, False, _why(img, share, below))
+    why = _why(img, share, below)
+    _LOGGER.info("%s", why)
+    return Background(below, False, why)
 
 
 def _why(img, share, below):
@@ -326,23 +328,17 @@ def plot_map(
 
     data, affine = read_map(img)
     if isinstance(threshold, str):
-        threshold = np.percentile(data[np.isfinite(data)], _percent(threshold))
+        number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)%?", threshold)
+        if number is None or float(number[1]) > 100:
+            raise ValueError(
+                f"threshold={threshold!r} must be a number, or a percentile such as "
+                '"95%"'
+            )
+        threshold = np.percentile(data[np.isfinite(data)], float(number[1]))
     threshold = None if threshold is None else check_number(threshold, "threshold")
     places = apply_affine(affine, np.argwhere(np.isfinite(data)))
     below = volume_background(open_image(img, "img").img, places, bg_img)
-    if below.why:
-        _LOGGER.info("%s", below.why)
     return draw_map(data, affine, below.img, threshold=threshold, **options)
-
-
-def _percent(text):
-    """Return the number of a percentile such as "95%"."""
-    number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)%?", text)
-    if number is None or float(number[1]) > 100:
-        raise ValueError(
-            f'threshold={text!r} must be a number, or a percentile such as "95%"'
-        )
-    return float(number[1])
 
 
 _LOOK = {

@@ -7,7 +7,6 @@ from markupsafe import Markup
 from scipy.stats import t as student
 
 from neuroextrap.plotting._axes import COLORS, new_axes
-from neuroextrap.reporting._finding import discoveries_section
 from neuroextrap.reporting._group_results import (
     P_VALUES,
     joined_view,
@@ -17,8 +16,6 @@ from neuroextrap.reporting._group_results import (
 from neuroextrap.reporting._maps_section import Pictures, choose_background
 from neuroextrap.reporting._page import (
     answer,
-    format_number,
-    format_of,
     make_page,
     page_title,
     render,
@@ -26,7 +23,7 @@ from neuroextrap.reporting._page import (
     sentence_case,
     sentences,
 )
-from neuroextrap.reporting._peaks import tables_of_peaks
+from neuroextrap.reporting._peaks import discoveries_section, tables_of_peaks
 from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import draw_viewer, rounded
 
@@ -153,22 +150,22 @@ def _plain(value):
 
 _T_LIKE = ("t", "v", "pseudo_t", "f")
 _COLUMNS = {
-    "place": ("Peak", str),
-    "region": ("Region", str),
-    "size_mm3": ("Size (mm³)", format_number),
-    "n_vertices": ("Vertices", format_number),
-    "true_discoveries": ("True discoveries, at least", format_number),
+    "place": "Peak",
+    "region": "Region",
+    "size_mm3": "Size (mm³)",
+    "n_vertices": "Vertices",
+    "true_discoveries": "True discoveries, at least",
 }
 
 
 def _clusters_section(result):
     """Show the table of clusters, or of trends; places move the viewer."""
     clusters, view = result.clusters, result.view
-    columns = dict(_COLUMNS)
+    columns: dict = dict(_COLUMNS)
     for name in clusters.columns.intersection(list(view.scores), sort=False):
         label = view.record(name).label.removesuffix(" (all regions at once)")
-        write = "{:.2f}".format if name in _T_LIKE else format_of(name)
-        columns[name] = sentence_case(label), write
+        how = "bits" if name in _T_LIKE else "bound" if "_bound" in name else "number"
+        columns[name] = sentence_case(label), how
     return tables_of_peaks(
         clusters,
         np.full(len(clusters), view.finding.n_surviving > 0),

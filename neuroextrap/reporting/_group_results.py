@@ -10,16 +10,15 @@ import pandas as pd
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._loading import feature_values
 from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.regions._coordinates import peak_features
-from neuroextrap.reporting._finding import (
-    area_names,
-    clusters_of,
+from neuroextrap.regions._regions import peak_features
+from neuroextrap.reporting._maps_section import (
+    PageMaps,
     decide,
+    features_as_regions,
     mm_words,
     words_of_features,
 )
-from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
-from neuroextrap.reporting._page import format_p_value
+from neuroextrap.reporting._peaks import area_names, clusters_of
 
 _SHOWN = {
     "permutation": "mean",
@@ -29,11 +28,11 @@ _SHOWN = {
 _N_TRENDS = 5
 _APART = 16.0
 P_VALUES = {
-    "p_value_fwe": ("p (family-wise)", format_p_value),
-    "p_value_fwe_cluster_extent": ("p of the cluster's extent", format_p_value),
-    "p_value_fwe_cluster_mass": ("p of the cluster's mass", format_p_value),
-    "p_value_fwe_tfce": ("p (TFCE)", format_p_value),
-    "p_value_prevalence": ("p (prevalence), uncorrected", format_p_value),
+    "p_value_fwe": ("p (family-wise)", "p"),
+    "p_value_fwe_cluster_extent": ("p of the cluster's extent", "p"),
+    "p_value_fwe_cluster_mass": ("p of the cluster's mass", "p"),
+    "p_value_fwe_tfce": ("p (TFCE)", "p"),
+    "p_value_prevalence": ("p (prevalence), uncorrected", "p"),
 }
 """Columns of p-values: headings, and how values are written."""
 _NUMBERS = (

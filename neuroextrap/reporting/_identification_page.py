@@ -25,53 +25,46 @@ from neuroextrap.plotting._axes import (
     log_set_sizes,
     new_axes,
 )
-from neuroextrap.reporting._finding import (
-    area_names,
-    clusters_of,
-    discoveries_section,
-    named_place,
-    place_words,
-)
 from neuroextrap.reporting._maps_section import (
     Pictures,
     choose_background,
     class_bounds,
+    named_place,
     page_maps,
+    place_words,
 )
 from neuroextrap.reporting._page import (
-    bits_at_least,
     format_confidence,
-    format_number,
-    format_p_value,
-    format_percent,
     make_page,
     page_title,
     paragraphs,
     parameter_tables,
-    percent_at_least,
     render,
     sections_of,
     sentences,
     short_words,
-    tsv_uri,
 )
-from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
+from neuroextrap.reporting._peaks import (
+    area_names,
+    clusters_of,
+    discoveries_section,
+    ranked_peaks,
+    short_table,
+    tables_of_regions,
+)
 from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import viewer_of_curves
 
 _COLUMNS = {
-    "atlas_label": ("Atlas", str),
-    "n_voxels": ("Voxels", format_number),
-    "accuracy": ("Accuracy", format_percent),
-    "implied_information": ("Implied information (bits)", "{:.2f}".format),
-    "bayes_accuracy_bound_fwe": ("Best classifier gets at least", percent_at_least),
-    "class_information_bound_fwe": (
-        "Bits about these classes, at least",
-        lambda bits: bits_at_least(bits, digits=3),
-    ),
-    "p_value_fwe": ("p (family-wise)", format_p_value),
-    "cluster_regions": ("Regions of its cluster", format_number),
-    "cluster_true_discoveries": ("Of them informative, at least", format_number),
+    "atlas_label": "Atlas",
+    "n_voxels": "Voxels",
+    "accuracy": ("Accuracy", "percent"),
+    "implied_information": ("Implied information (bits)", "bits"),
+    "bayes_accuracy_bound_fwe": ("Best classifier gets at least", "at_least"),
+    "class_information_bound_fwe": ("Bits about these classes, at least", "bound"),
+    "p_value_fwe": ("p (family-wise)", "p"),
+    "cluster_regions": "Regions of its cluster",
+    "cluster_true_discoveries": "Of them informative, at least",
 }
 """What the short table of peaks shows: headings, and how values are written."""
 
@@ -97,11 +90,10 @@ def identification_sections(
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
     masker, choice = view.masker, view.choice
     background = choose_background(masker, bg_img, getattr(fitted, "bg_img_", None))
-    areas, viewer = None, ""
-    if atlas is not None and masker is not None:
-        areas = area_names(atlas, masker)
+    areas = None if atlas is None or masker is None else area_names(atlas, masker)
     place = None if view.places is None else view.places[peaks["region"].iloc[0]]
     pictures = Pictures(view, place, background)
+    viewer = ""
     if masker is not None and choice.has_place:
         viewer = viewer_of_curves(fitted, background, peaks=peaks["region"])
     others = [name for name in view.overview() if name not in _NOT_AMONG_MAPS]
@@ -318,7 +310,7 @@ def curves_section(fitted, view, peaks):
         extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
         bounded=np.isfinite(class_bounds(fitted.region_scores_)).any(),
         lines={name: line_words(name) for name in LINES},
-        tsv=tsv_uri(pd.concat(tables, ignore_index=True)),
+        frame=pd.concat(tables, ignore_index=True),
     )
 
 

@@ -63,6 +63,10 @@ def _environment():
         "capitalized": capitalized,
         "sentence_case": sentence_case,
         "largest": largest,
+        "bits": "{:.2f}".format,
+        "bound": functools.partial(bits_at_least, digits=3),
+        "change": bits_with_sign,
+        "tsv_uri": tsv_uri,
     }
     environment.globals |= {"version": neuroextrap.__version__, "level": LEVEL}
     return environment
@@ -118,13 +122,6 @@ def format_confidence(level):
     return f"{100 * level:g}%"
 
 
-def format_of(name):
-    """Return how values of the map of this name are written: bounds rounded down."""
-    if "_bound" in name:
-        return functools.partial(bits_at_least, digits=3)
-    return format_number
-
-
 def rounded_down(value, digits):
     """Round a number down to significant digits, but for errors of computing."""
     if not 0 < value < math.inf:
@@ -153,6 +150,11 @@ def percentage_points(difference):
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def bits_with_sign(difference):
+    """Return a difference of information, with its sign."""
+    return f"{difference:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
 def capitalized(words):
     """Return words as they begin a sentence."""
     return words[:1].upper() + words[1:]
@@ -177,13 +179,11 @@ class Report:
     def __init__(self, html):
         self.html = html
 
-    def __str__(self):
-        """Return the whole page as HTML."""
-        return self.html
-
     def get_standalone(self):
         """Return the whole page: HTML that needs no other file and no network."""
         return self.html
+
+    __str__ = get_standalone
 
     def get_iframe(self, width="100%", height=800):
         """Return the page in an inline frame, its sides in pixels or with a unit."""
@@ -193,9 +193,7 @@ class Report:
             f'height="{height}" style="border: 0"></iframe>'
         )
 
-    def _repr_html_(self):
-        """Return what a notebook shows."""
-        return self.get_iframe()
+    _repr_html_ = get_iframe
 
     def save_as_html(self, file_name):
         """Write the page to a file; a file of that name is replaced."""
@@ -268,17 +266,18 @@ def _with_anchors(sections):
     return parts
 
 
-def frame_table(frame, caption="", *, headings=None, formats=None, kind="", places=()):
+def frame_table(frame, caption="", columns=None, *, kind="", places=()):
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
-    `headings` and `formats` (functions of values) are by column, `kind` is the class of
-    all rows. Only cells of `places`, a further first column, may be ``Markup``.
+    `columns` are headings by name, with or without how values are written: the name of
+    a filter of templates. `kind` is the class of all rows. Only cells of `places`, a
+    further first column, may be ``Markup``.
     """
-    headings, formats = headings or {}, formats or {}
+    columns, filters = columns or {}, _environment().filters
+    hows = {n: each[1] for n, each in columns.items() if not isinstance(each, str)}
+    headings = columns | {name: columns[name][0] for name in hows}
     texts = [name for name, x in frame.items() if len(x) and isinstance(x.iloc[0], str)]
-    cells = {
-        name: map(formats.get(name, format_number), x) for name, x in frame.items()
-    }
+    cells = {n: map(filters[hows.get(n, "number")], x) for n, x in frame.items()}
     if len(places):
         headings, texts = {"place": "Place"} | headings, ["place", *texts]
         cells = {"place": places} | cells

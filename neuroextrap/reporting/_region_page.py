@@ -9,28 +9,27 @@ from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
-from neuroextrap.plotting._confusion import draw_distances
 from neuroextrap.plotting._information_plots import (
     draw_both_accuracies,
+    draw_distances,
     draw_specification_curve,
 )
-from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import (
     Look,
     PageMaps,
     Pictures,
     choose_background,
+    decide,
+    named_place,
+    words_of_regions,
 )
 from neuroextrap.reporting._page import (
     capitalized,
-    format_p_value,
-    format_percent,
     frame_table,
     make_page,
     page_title,
     paragraphs,
     parameter_table,
-    percentage_points,
     sections_of,
     sentence_case,
     sentences,
@@ -41,8 +40,8 @@ from neuroextrap.reporting._pictures import color_range, embed_figure, signed_ra
 _OF_PIPELINES = {
     "n_regions": "regions",
     "largest_standardized": "in units of maxima",
-    "p_value_fwe": "p over all",
-    "p_value_fwe_alone": "p alone",
+    "p_value_fwe": ("p over all", "p"),
+    "p_value_fwe_alone": ("p alone", "p"),
     "n_surviving": "survive",
     "n_surviving_alone": "survive alone",
 }
@@ -82,9 +81,8 @@ def multiverse_page(maps, title=None, **options):
         differ = list(next(iter(maps.parameters["pipelines"].values())))
         curve = draw_specification_curve(table, differ, maps.null_maxima_)
         caption = sentences("multiverse_caption", many=view.words[1])[0]
-        formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
         title = "Every pipeline, in its own right and among all"
-        rows = frame_table(table, title, headings=_OF_PIPELINES, formats=formats)
+        rows = frame_table(table, title, _OF_PIPELINES)
         figure = embed_figure(curve, caption, "specification_curve.svg")
         return [("Pipelines", figure), ("Table of pipelines", rows)]
 
@@ -226,21 +224,17 @@ def _peaks_table(view, peaks, by):
     return frame_table(
         peaks,
         f"{sentence_case(view.words[1])} by {view.record(by).label}",
-        headings={name: each.label for name, each in records.items()},
-        formats={n: format_p_value for n, each in records.items() if each.unit == "p"},
+        {n: (r.label, "p" if r.unit == "p" else "number") for n, r in records.items()},
     )
 
 
 _DIFFERENCE = "accuracy_difference"
 _BOTH = "first_accuracy", "second_accuracy"
 _OF_DIFFERENCES = {
-    _DIFFERENCE: ("Difference (percentage points)", percentage_points),
-    "information_difference": (
-        "Difference of implied information (bits)",
-        lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
-    ),
-    "p_value_fwe_step_down": ("p (step-down)", format_p_value),
-    "p_value_fwe": ("p (family-wise)", format_p_value),
+    _DIFFERENCE: ("Difference (percentage points)", "points"),
+    "information_difference": ("Difference of implied information (bits)", "change"),
+    "p_value_fwe_step_down": ("p (step-down)", "p"),
+    "p_value_fwe": ("p (family-wise)", "p"),
 }
 
 
@@ -287,13 +281,13 @@ def _looks(scores, about):
 def _table(view, names, peaks):
     """Tabulate the largest differences, those that survive apart."""
     accuracies = {
-        name: (f"Accuracy of {each}", format_percent)
+        name: (f"Accuracy of {each}", "percent")
         for name, each in zip(_BOTH, names, strict=True)
     }
     return tables_of_regions(
         view,
         peaks,
-        {"atlas_label": ("Atlas", str)} | accuracies | _OF_DIFFERENCES,
+        {"atlas_label": "Atlas"} | accuracies | _OF_DIFFERENCES,
         f"Largest differences of {view.words[1]}",
         hint="The largest differences were found by looking, so that they are too "
         "large on average; the family-wise p-values allow for that.",

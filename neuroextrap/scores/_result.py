@@ -18,7 +18,6 @@ from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
     format_confidence,
-    format_p_value,
     frame_table,
     make_page,
     page_title,
@@ -277,17 +276,16 @@ def named_notes(found, compared):
 
 def _pair(names, compared):
     """Show two decoders beside one another."""
-    headings = dict(zip(("first", "second"), names, strict=True)) | {"p_value": "p"}
+    columns = dict(zip(("first", "second"), names, strict=True))
     table = compared.table.replace({"quantity": {"_": " "}}, regex=True)
-    formats = {"p_value": format_p_value}
-    return frame_table(table, headings=headings, formats=formats)
+    return frame_table(table, columns=columns | {"p_value": ("p", "p")})
 
 
 def _table(found, name, headings):
     """Show some columns of a table of all decoders."""
     table = joined(found, name)
     shown = [*(["scores"] if any(found) else []), *headings]
-    return frame_table(table[shown], headings=headings)
+    return frame_table(table[shown], columns=headings)
 
 
 def _curves(found):

@@ -6,7 +6,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 Thing = TypeVar("Thing")
@@ -56,13 +56,22 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
 
 @dataclass_transform(eq_default=False)
 def takes_fields(estimator: Kind) -> Kind:
-    """Make the fields of an estimator its parameters, which it stores as they come."""
+    """Make the fields of an estimator its parameters, which it stores as they come.
+
+    Those that it shares with others, the fields of its bases, come last; their bases
+    describe them.
+    """
+    bases = [base for base in estimator.__mro__[1:] if is_dataclass(base)]
+    shared = {field.name for base in bases for field in fields(base)}
     made: Any = dataclass(estimator, eq=False, repr=False, match_args=False)
     for field in fields(made):
-        if field.name in vars(made):  # a default is no attribute of the class
-            delattr(made, field.name)
+        for kind in (made, *bases):
+            if field.name in vars(kind):  # a default is no attribute of the class
+                delattr(kind, field.name)
     init = made.__init__
-    known = inspect.signature(init).parameters
+    signature = inspect.signature(init)
+    known = signature.parameters
+    words = sorted(known.values(), key=lambda word: word.name in shared)
 
     @functools.wraps(init)
     def initialize(self: Any, *args: Any, **options: Any) -> None:
@@ -70,7 +79,8 @@ def takes_fields(estimator: Kind) -> Kind:
         init(self, *args, **options)
 
     made.__init__ = initialize
-    return made
+    made.__init__.__signature__ = signature.replace(parameters=words)
+    return described_by(*bases)(made) if bases else made
 
 
 def _check_words(name: str, given: Any, known: Any) -> None:

@@ -27,7 +27,7 @@ from neuroextrap.cli._parser import RaisingParser, parameters_of
 from neuroextrap.cli._results import align_columns, origin_of_command, text_table
 from neuroextrap.cli._searchlight_questions import confound_of_samples
 from neuroextrap.cli._stimulus_tables import unique_stimuli
-from neuroextrap.datasets._natural_images import photo_patches
+from neuroextrap.datasets._simulated_brains import photo_patches
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import _files
 from neuroextrap.maps._provenance import file_entities

@@ -40,9 +40,34 @@ def confounds_of(rng):
     return table, motion.to_numpy()
 
 
+def describe(root, name, **more):
+    """Describe a raw data set and its derivatives, whose folder is returned."""
+    derivatives = root / "derivatives" / "fmriprep"
+    derivatives.mkdir(parents=True)
+    for folder, own in ((root, name), (derivatives, "fMRIPrep")):
+        about = {"Name": own, "BIDSVersion": "1.8.0", **more}
+        (folder / "dataset_description.json").write_text(json.dumps(about))
+    return derivatives
+
+
+def save_run(folder, start, rng, data, confounds, *, moved, t_r=None, mask=None):
+    """Save a series that the head's motion changes, its mask and its confounds."""
+    table, motion = confounds
+    by_motion = rng.normal(size=(6, *SHAPE)) * moved
+    data += np.einsum("tc,cxyz->xyzt", motion, by_motion)
+    end = f"space-{SPACE}_desc-"
+    bold = folder / f"{start}_{end}preproc_bold.nii.gz"
+    save(data.astype("float32"), bold, t_r)
+    mask = np.ones(SHAPE, "uint8") if mask is None else mask
+    save(mask, folder / f"{start}_{end}brain_mask.nii.gz")
+    name = f"{start}_desc-confounds_timeseries.tsv"
+    table.to_csv(folder / name, sep="\t", index=False, na_rep="n/a")
+    return bold
+
+
 def make_run(folder, raw, start, rng, patterns, names):
     """One run: eight trials, each pattern twice, moved by the head's motion."""
-    table, motion = confounds_of(rng)
+    confounds = confounds_of(rng)
     order = rng.permutation(8) % 4
     events = pd.DataFrame({"onset": 4.0 + 14.0 * np.arange(8), "duration": 6.0})
     events["trial_type"] = [names[k] for k in order]
@@ -50,17 +75,12 @@ def make_run(folder, raw, start, rng, patterns, names):
     for onset, k in zip(events["onset"], order, strict=True):
         first = int((onset + 5) // T_R)
         data[..., first : first + 3] += patterns[k][..., None]
-    data += np.einsum("tc,cxyz->xyzt", motion, rng.normal(size=(6, *SHAPE)) / 4)
-    end = f"space-{SPACE}_desc-"
-    bold = folder / f"{start}_{end}preproc_bold.nii.gz"
-    save(data.astype("float32"), bold, T_R)
-    sidecar = bold.with_name(bold.name.replace(".nii.gz", ".json"))
-    sidecar.write_text(json.dumps({"RepetitionTime": T_R}))
     mask = np.ones(SHAPE, "uint8")
     mask[0, 0, 0] = 0
-    save(mask, folder / f"{start}_{end}brain_mask.nii.gz")
-    name = f"{start}_desc-confounds_timeseries.tsv"
-    table.to_csv(folder / name, sep="\t", index=False, na_rep="n/a")
+    how = {"moved": 1 / 4, "t_r": T_R, "mask": mask}
+    bold = save_run(folder, start, rng, data, confounds, **how)
+    sidecar = bold.with_name(bold.name.replace(".nii.gz", ".json"))
+    sidecar.write_text(json.dumps({"RepetitionTime": T_R}))
     raw.mkdir(parents=True, exist_ok=True)
     events.to_csv(raw / f"{start}_events.tsv", sep="\t", index=False)
 
@@ -70,12 +90,9 @@ def make_dataset(root, labels):
 
     Three runs of 05 have an event after the last volume, so that one run is left.
     """
-    derivatives = root / "derivatives" / "fmriprep"
-    derivatives.mkdir(parents=True)
-    for folder, name in ((root, "Objects"), (derivatives, "fMRIPrep")):
-        about = {"Name": name, "BIDSVersion": "1.8.0", "DatasetDOI": "doi:10.1/x"}
-        about |= {"License": "CC0", "Authors": ["First Author", "Second Author"]}
-        (folder / "dataset_description.json").write_text(json.dumps(about))
+    about = {"License": "CC0", "Authors": ["First Author", "Second Author"]}
+    derivatives = describe(root, "Objects", DatasetDOI="doi:10.1/x", **about)
+    for folder in (root, derivatives):
         (folder / "README").write_text("Simulated, for tests.\n")
     for label in labels:
         rng = np.random.default_rng(int(label))
@@ -96,7 +113,7 @@ def make_dataset(root, labels):
 
 def stimulus_run(folder, raw, start, rng, shown, responses):
     """One run of eight pictures, each followed by a button press."""
-    table, motion = confounds_of(rng)
+    confounds = confounds_of(rng)
     onset = 4.0 + 14.0 * np.arange(8)
     rows = {"onset": onset, "duration": 4.0, "trial_type": "picture"}
     events = pd.DataFrame({**rows, "stim_file": [f"pictures/{s}.png" for s in shown]})
@@ -109,12 +126,7 @@ def stimulus_run(folder, raw, start, rng, shown, responses):
     for first, response in zip(onset, responses, strict=True):
         at = int((first + 5) // T_R)
         data[..., at : at + 3] += response[..., None]
-    data += np.einsum("tc,cxyz->xyzt", motion, rng.normal(size=(6, *SHAPE)) / 8)
-    end = f"space-{SPACE}_desc-"
-    save(data.astype("float32"), folder / f"{start}_{end}preproc_bold.nii.gz", T_R)
-    save(np.ones(SHAPE, "uint8"), folder / f"{start}_{end}brain_mask.nii.gz")
-    name = f"{start}_desc-confounds_timeseries.tsv"
-    table.to_csv(folder / name, sep="\t", index=False, na_rep="n/a")
+    save_run(folder, start, rng, data, confounds, moved=1 / 8, t_r=T_R)
     raw.mkdir(parents=True, exist_ok=True)
     events.to_csv(raw / f"{start}_events.tsv", sep="\t", index=False)
 
@@ -124,11 +136,7 @@ SETS = ("train", "train", "train", "test")
 
 def make_stimulus_dataset(root, labels):
     """Participants who saw 32 pictures, and a table of the pictures' features."""
-    derivatives = root / "derivatives" / "fmriprep"
-    derivatives.mkdir(parents=True)
-    for folder, name in ((root, "Pictures"), (derivatives, "fMRIPrep")):
-        about = {"Name": name, "BIDSVersion": "1.8.0"}
-        (folder / "dataset_description.json").write_text(json.dumps(about))
+    derivatives = describe(root, "Pictures")
     rng = np.random.default_rng(0)
     names = [f"p{number:02d}" for number in range(32)]
     features = pd.DataFrame(rng.normal(size=(32, 3)), index=names)
@@ -272,12 +280,8 @@ def make_films(root, labels):
 
     Of volumes (motion) and of words with times; the films' runs have their entities.
     """
-    derivatives, features = root / "derivatives" / "fmriprep", root / "features"
-    derivatives.mkdir(parents=True)
+    derivatives, features = describe(root, "Films"), root / "features"
     features.mkdir()
-    for folder, name in ((root, "Films"), (derivatives, "fMRIPrep")):
-        about = {"Name": name, "BIDSVersion": "1.8.0"}
-        (folder / "dataset_description.json").write_text(json.dumps(about))
     rng, shown = np.random.default_rng(0), []
     for film in range(3):
         X = rng.normal(size=(N_VOLUMES, 3))
@@ -291,20 +295,13 @@ def make_films(root, labels):
         rng = np.random.default_rng(200 + int(label))
         weights = 3 * rng.normal(size=(3, *SHAPE))
         for run, X in enumerate(shown, start=1):
-            table, motion = confounds_of(rng)
+            confounds = confounds_of(rng)
             data = 100 + rng.normal(size=(*SHAPE, N_VOLUMES))
             data[..., 2:] += np.einsum("tf,fxyz->xyzt", X[:-2], weights)
-            data += np.einsum("tc,cxyz->xyzt", motion, rng.normal(size=(6, *SHAPE)) / 4)
             data[..., 0] += 1000  # not steady
             func = derivatives / f"sub-{label}/func"
             start = f"sub-{label}_task-film_run-{run}"
-            end = f"space-{SPACE}_desc-"
-            save(
-                data.astype("float32"), func / f"{start}_{end}preproc_bold.nii.gz", T_R
-            )
-            save(np.ones(SHAPE, "uint8"), func / f"{start}_{end}brain_mask.nii.gz")
-            name = f"{start}_desc-confounds_timeseries.tsv"
-            table.to_csv(func / name, sep="\t", index=False, na_rep="n/a")
+            save_run(func, start, rng, data, confounds, moved=1 / 4, t_r=T_R)
     return derivatives
 
 

@@ -7,10 +7,10 @@ from neuroextrap.cohorts import _group_level, _participants
 from neuroextrap.cohorts._cohort_design import (
     find_table,
     make_design,
+    mean_motion,
     read_participants,
 )
 from neuroextrap.cohorts._cohort_records import _of_analysis, read_configuration
-from neuroextrap.cohorts._cohort_runs import mean_motion
 from neuroextrap.group._contrast import resolve_test
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.images._bids_names import read_filters
@@ -20,7 +20,8 @@ from neuroextrap.images._bids_runs import (
     find_runs,
     fmriprep_confounds,
 )
-from neuroextrap.images._event_samples import event_samples, labels_of_samples
+from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._sample_plans import labels_of_samples
 from neuroextrap.maps._provenance import file_entities
 from neuroextrap.reporting._page import make_page

@@ -1,3 +1,3 @@
 """All private names of the package that the tests of datasets use."""
 
-from neuroextrap.datasets._natural_images import photo_patches
+from neuroextrap.datasets._simulated_brains import photo_patches

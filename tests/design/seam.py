@@ -23,7 +23,6 @@ from neuroextrap.design._folds import (
     class_weights,
     code_labels,
     code_targets,
-    fold_weightings,
     folds_follow_labels,
     make_design,
     point_weights,

@@ -8,7 +8,6 @@ from tests.design.seam import (
     check_labelings,
     class_weights,
     code_labels,
-    fold_weightings,
     folds_follow_labels,
     make_design,
     point_weights,
@@ -140,18 +139,6 @@ def test_permuted_labels_must_be_trainable():
     check_labelings(Y[None], design)
     one = np.array([0, 0, 0, 1, 1, 1, 2, 1, 1, 2, 0, 1])  # class 2 trains once
     check_labelings(one[None], design)
-
-
-def test_fold_weightings_make_classes_equal_within_folds():
-    codes = np.array([0, 0, 1, 0, 1, 1])
-    design = make_design(codes, 2, groups=[0, 0, 0, 1, 1, 1])
-    weightings, repeats = fold_weightings(codes, design)
-    np.testing.assert_allclose(weightings[0], [0.25, 0.25, 0.5, 0, 0, 0])
-    np.testing.assert_array_equal(repeats, [[2, 1], [1, 2]])
-    blocks = np.array([0, 0, 1, 2, 3, 3])  # two samples of one block share its weight
-    weightings, repeats = fold_weightings(codes, design, blocks)
-    np.testing.assert_allclose(weightings[1], [0, 0, 0, 0.5, 0.25, 0.25])
-    np.testing.assert_array_equal(repeats, [[1, 1], [1, 1]])
 
 
 def test_one_training_sample_of_each_class_is_enough():

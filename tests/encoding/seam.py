@@ -11,7 +11,7 @@ from neuroextrap.encoding._continuous_maps import (
     shifted_scores,
 )
 from neuroextrap.encoding._cost import estimate_cost_of_runs
-from neuroextrap.encoding._identified_responses import prediction_scores
+from neuroextrap.encoding._experiment import prediction_scores
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,

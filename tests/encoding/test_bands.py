@@ -5,19 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import ContinuousEncoding, RidgeEncoder
+from tests.analyses import series
 
 N_VOXELS, DELAYS = 5, (1, 2)
-
-
-def series(rng, n_rows, n_columns, correlation):
-    """Return autoregressive columns of variance one."""
-    noise = rng.normal(size=(n_rows + 100, n_columns))
-    rows = lfilter([1], [1, -correlation], noise, axis=0)[100:]
-    return rows * np.sqrt(1 - correlation**2)
 
 
 def film(seed=0, *, lengths=(80, 70, 60, 50), effects=(1.0, 0.3), mix=0.4, slow=0.5):
@@ -25,11 +18,11 @@ def film(seed=0, *, lengths=(80, 70, 60, 50), effects=(1.0, 0.3), mix=0.4, slow=
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=(5, N_VOXELS)) * np.repeat(effects, [3, 2])[:, None]
     turn = rng.normal(size=(3, 2)) / np.sqrt(3)
+    scale = np.sqrt(1 - slow**2)  # of variance one
     features, responses = [], []
     for n in lengths:
-        motion, words = series(rng, n, 3, slow), series(rng, n, 2, slow)
+        motion, words, Y = (scale * series(rng, n, k, slow) for k in (3, 2, N_VOXELS))
         words = np.sqrt(1 - mix**2) * words + mix * motion @ turn
-        Y = series(rng, n, N_VOXELS, slow)
         Y[1:] += np.hstack([motion, words])[:-1] @ weights
         features.append({"motion": motion, "words": words})
         responses.append(Y + 10)

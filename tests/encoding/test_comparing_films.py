@@ -7,7 +7,6 @@ import warnings
 import nibabel
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import (
@@ -16,6 +15,7 @@ from neuroextrap.encoding import (
     compare_encoding_models_pairwise,
 )
 from neuroextrap.images import resolve_masker, to_img
+from tests.analyses import series
 from tests.encoding.seam import RegionRun
 
 RUNS = np.repeat(np.arange(4), 30)
@@ -24,8 +24,7 @@ RUNS = np.repeat(np.arange(4), 30)
 def models(seed=0, correlation=0.9, n_test=120, mask=None):
     """Two models of other features, of responses that have to do with neither."""
     rng = np.random.default_rng(seed)
-    noise = rng.normal(size=(190 + n_test, 24))
-    rows = lfilter([1], [1, -correlation], noise, axis=0)[100:]
+    rows = series(rng, 90 + n_test, 24, correlation)
     runs, Y = RUNS[:n_test], rows[:, 16:]
     imgs = Y if mask is None else None
     if mask is not None:

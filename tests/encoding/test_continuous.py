@@ -6,7 +6,6 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.signal import lfilter
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut
@@ -14,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from neuroextrap.encoding import ContinuousEncoding, RidgeEncoder
 from neuroextrap.images import resolve_masker, to_img
+from tests.analyses import series
 from tests.images.seam import load_samples
 
 DELAYS = (1, 2, 4)
@@ -25,8 +25,7 @@ def film(seed=0, *, lengths=(60, 70, 50), correlation=0.5, effect=1.0, n_voxels=
     weights = effect * rng.normal(size=(len(DELAYS), 3, n_voxels))
     features, responses = [], []
     for n in lengths:
-        noise = rng.normal(size=(n + 100, 3 + n_voxels))
-        rows = lfilter([1], [1, -correlation], noise, axis=0)[100:]
+        rows = series(rng, n, 3 + n_voxels, correlation)
         X, Y = rows[:, :3] * [1, 5, 0.1] + 7, rows[:, 3:]
         features.append(X)
         responses.append(Y + delayed((X - 7) / [1, 5, 0.1]) @ np.concatenate(weights))
@@ -151,20 +150,6 @@ def test_noise_ceiling_is_that_of_repeated_runs():
         mean = np.mean([run[:, voxel] for run in runs[:3]], axis=0)
         total = np.var([*mean, *runs[3][:, voxel]], ddof=1)
         assert maps["noise_ceiling"][voxel] == pytest.approx(1 - noise / total)
-
-
-def test_noise_ceiling_is_the_explainable_variance():
-    """Half of the variance of averages, in long runs."""
-    rng = np.random.default_rng(2)
-    signal = rng.normal(size=(4000, 5))
-    film_features = [rng.normal(size=(60, 2)) for _ in range(2)]
-    model = ContinuousEncoding(delays=(0,), encoder=Ridge()).fit(
-        film_features, [rng.normal(size=(60, 5)) for _ in range(2)]
-    )
-    new = rng.normal(size=(4000, 2))
-    repeats = [signal + np.sqrt(2) * rng.normal(size=signal.shape) for _ in range(2)]
-    ceiling = model.score([new, new], repeats)["noise_ceiling"]
-    np.testing.assert_allclose(ceiling, 0.5, atol=0.05)
 
 
 def test_tables_with_onsets_are_those_of_volumes():

@@ -86,5 +86,5 @@ def test_other_delays_are_refused(delays, message):
 
 
 def test_runs_must_match():
-    with pytest.raises(ValueError, match=r"groups has shape \(3,\), X has 12 rows"):
+    with pytest.raises(ValueError, match=r"groups has shape \(3,\), X has \(12,\)"):
         Delayer((1,)).fit(X).transform(X, groups=[1, 2, 3])

@@ -5,10 +5,10 @@ from itertools import chain, permutations
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import EncodingIdentification
+from tests.analyses import series
 from tests.encoding.seam import exchanged, prediction_scores
 
 
@@ -18,8 +18,7 @@ def film(seed, *, n_test=150, correlation=0.9, effect=0.0, n_runs=1):
     weights = effect * rng.normal(size=(5, 8))
 
     def run(n_rows):
-        noise = rng.normal(size=(n_rows + 100, 13))
-        rows = lfilter([1], [1, -correlation], noise, axis=0)[100:]
+        rows = series(rng, n_rows, 13, correlation)
         features, responses = rows[:, :5], rows[:, 5:]
         return features, responses + features @ weights
 

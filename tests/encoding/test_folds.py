@@ -5,13 +5,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.signal
 import scipy.sparse
 import scipy.stats
 from sklearn.linear_model import Ridge
 
 from neuroextrap.analysis import Keep
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+from tests.analyses import series
 from tests.encoding.seam import EncodingMargins
 
 
@@ -206,8 +206,7 @@ def test_signal_in_folds_is_found_and_read_back(tmp_path):
 
 def test_a_film_in_folds_is_marked():
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(220, 9))
-    rows = scipy.signal.lfilter([1], [1, -0.95], noise, axis=0)[100:]
+    rows = series(rng, 120, 9, 0.95)
     model = EncodingIdentification(encoder=Ridge(), n_permutations=9)
     with pytest.warns(UserWarning, match="give exchange='shifts'"):
         model.identify_folds(rows[:, :4], rows[:, 4:], groups=np.zeros(120))

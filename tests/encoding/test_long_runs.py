@@ -124,19 +124,6 @@ def test_folders_read_back_bit_by_bit(whole, tmp_path):
         again.merge(type("Idle", (), {})())
 
 
-def test_a_table_of_neurons_reads_back(tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(60, 3))
-    Y = X @ rng.normal(size=(3, 12)) + rng.normal(size=(60, 12))
-    model = EncodingIdentification(encoder=Ridge()).fit(X[:40], Y[:40])
-    model.identify(X[40:], Y[40:]).to_directory(tmp_path / "out")
-    again = EncodingIdentification.from_directory(tmp_path / "out")
-    assert again.masker_ is None
-    np.testing.assert_allclose(
-        again.table_["standard_error"], model.table_["standard_error"]
-    )
-
-
 def test_workers_and_memory_do_not_change_a_bit(brain, whole):
     same(run(brain, n_jobs=2, max_memory="1G"), whole)
     with pytest.raises(ValueError, match="max_memory='100K' is too little: about"):

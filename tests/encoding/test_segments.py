@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.stats import average_accuracy
+from tests.analyses import series
 from tests.encoding.seam import (
     correlation_length,
     cut_segments,
@@ -20,12 +20,6 @@ from tests.encoding.seam import (
 
 RUN = np.repeat([0, 1, 2], [25, 31, 22])
 WIDTH, APART = 3, 4
-
-
-def series(rng, n_rows, correlation, n_columns=6):
-    """Return autoregressive columns whose neighbors have a correlation."""
-    noise = rng.normal(size=(n_rows + 100, n_columns))
-    return lfilter([1], [1, -correlation], noise, axis=0)[100:]
 
 
 def made(seed=0, n_voxels=4, signal=0.5):
@@ -146,7 +140,7 @@ def test_p_values_count_all_shifts_of_windows():
 def test_correlation_length_of_known_series():
     """AR(c) falls to 1/e after -1 / log(c) rows."""
     rng = np.random.default_rng(0)
-    slow, fast = series(rng, 4000, 0.9), series(rng, 4000, 0.3)
+    slow, fast = series(rng, 4000, 6, 0.9), series(rng, 4000, 6, 0.3)
     assert correlation_length(fast, fast) == 1
     assert 9 <= correlation_length(slow, fast) <= 11
     assert correlation_length(slow, fast) == correlation_length(fast, slow)
@@ -157,9 +151,9 @@ def test_correlation_length_of_known_series():
 def story(seed, effect, lengths=(120, 120, 150, 150), correlation=0.5):
     rng = np.random.default_rng(seed)
     weights = effect * rng.normal(size=(4, 8))
-    features = [series(rng, n, correlation, 4) for n in lengths]
+    features = [series(rng, n, 4, correlation) for n in lengths]
     return features, [
-        X @ weights + series(rng, len(X), correlation, 8) for X in features
+        X @ weights + series(rng, len(X), 8, correlation) for X in features
     ]
 
 

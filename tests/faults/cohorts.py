@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 
 from tests.faults.runs import at_once, change_moves, die_at_move, fail, in_child
-from tests.faults.seam import _cohort_index, _group_level, make_page
+from tests.faults.seam import _group_level, make_page
 
 OLD, NEW = "9", "4"
 """Radii of the analysis that is there, and of the one that replaces it."""
@@ -63,8 +63,8 @@ def radii(out, label):
 
 def index_agrees(out):
     """Return whether the page of all is that of what is there, or is not there."""
-    path = out / _cohort_index.INDEX
-    told = _cohort_index.index_text(out)
+    path = out / _group_level.INDEX
+    told = _group_level.index_text(out)
     return not path.exists() or path.read_text(encoding="utf-8") == told
 
 
@@ -74,7 +74,7 @@ def die_at_index():
     def write(*args):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    _cohort_index.write_text = write
+    _group_level.write_text = write
 
 
 def participants(root):

@@ -5,7 +5,7 @@ from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli import _demo_acts, _searchlight_command
 from neuroextrap.cli._console import Terminated, ending_on_sigterm
 from neuroextrap.cli._main import build_parser
-from neuroextrap.cohorts import _cohort_index, _group_level
+from neuroextrap.cohorts import _group_level
 from neuroextrap.maps import _transaction
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins import _plan
@@ -15,7 +15,6 @@ from neuroextrap.reporting._page import make_page
 __all__ = [
     "ResultFiles",
     "Terminated",
-    "_cohort_index",
     "_demo_acts",
     "_group_level",
     "_plan",

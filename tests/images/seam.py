@@ -12,12 +12,10 @@ from neuroextrap.images._bids_names import file_entities, loose_entities, pair_b
 from neuroextrap.images._bids_runs import find_betas, fmriprep_confounds
 from neuroextrap.images._events import (
     features_of_volumes,
-    labels_of_volumes,
     read_events,
     read_runs,
 )
 from neuroextrap.images._feature_files import Photographs, photograph_files
-from neuroextrap.images._labeled_samples import read_tables, repetition_times
 from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
@@ -37,6 +35,11 @@ from neuroextrap.images._opening import (
 )
 from neuroextrap.images._region_choice import center_features, surface_regions
 from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._sample_plans import (
+    labels_of_volumes,
+    read_tables,
+    repetition_times,
+)
 from neuroextrap.images._tables import (
     load_array,
     numbers,
@@ -46,7 +49,7 @@ from neuroextrap.images._tables import (
 from neuroextrap.learning_curves._curve_run import read_scans
 from neuroextrap.maps._transaction import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null
-from neuroextrap.regions._coordinates import (
+from neuroextrap.regions._regions import (
     lattice_spheres,
     peak_features,
     surface_discs,

@@ -17,7 +17,6 @@ from neuroextrap.images import resolve_masker
 from tests.maps.seam import (
     Origin,
     SourceFile,
-    bids_sources,
     changed_parameters,
     describe_file,
     described_value,
@@ -91,15 +90,13 @@ def test_files_of_a_data_set_are_found_in_it(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_bytes(b"")
     origin = Origin({"imgs": [SourceFile.of(path)], "none": []})
-    about = origin.described()
-    assert about["sources"]["imgs"] == [describe_file(path)]
-    assert bids_sources(about["sources"]) == [
-        "bids:source:sub-1/func/sub-1_bold.nii.gz"
-    ]
+    about = origin.sidecar()
+    assert about["sources"] == {"imgs": [describe_file(path)]}
+    assert about["Sources"] == ["bids:source:sub-1/func/sub-1_bold.nii.gz"]
     assert describe_file(tmp_path / "gone")["sha256"] is None
     assert origin.paths == [str(path)]
     path.write_bytes(b"changed since")
-    [changed] = origin.described()["sources"]["imgs"]
+    [changed] = origin.sidecar()["sources"]["imgs"]
     assert changed["sha256"] is None
     assert changed["changed_since_it_was_read"]
 

@@ -153,14 +153,20 @@ def test_killed_at_every_change_either_old_or_new_is_there(tmp_path, bids):
     assert {True, False} == set(found)
 
 
-def test_readers_complete_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
+def write_until_moves_are_listed(monkeypatch, *args, **options):
+    """Write as a process does that is killed once its moves are listed."""
+
     def killed(staging):
         raise SystemExit
 
     with monkeypatch.context() as patch:
         patch.setattr(_transaction, "_finish", killed)
         with suppress(SystemExit):
-            write(tmp_path, "new")
+            write(*args, **options)
+
+
+def test_readers_complete_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
+    write_until_moves_are_listed(monkeypatch, tmp_path, "new")
     with monkeypatch.context() as patch:
 
         def refuse(source, target):
@@ -271,14 +277,8 @@ def test_outputs_that_cannot_be_made_are_found_by_trying(tmp_path):
 
 def pending(monkeypatch, root, place):
     """Results of a data set whose moves a killed process has listed, one elsewhere."""
-
-    def killed(staging):
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(_transaction, "_finish", killed)
-        with suppress(SystemExit):
-            write(root, "new", bids=BIDS, elsewhere={"c.txt": place})
+    options = {"bids": BIDS, "elsewhere": {"c.txt": place}}
+    write_until_moves_are_listed(monkeypatch, root, "new", **options)
     return root / "sub-01" / "func"
 
 

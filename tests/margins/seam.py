@@ -55,5 +55,5 @@ from neuroextrap.margins.running._execution import (
 )
 from neuroextrap.margins.running._null import null_file, read_about_null
 from neuroextrap.margins.running._pools import DaskPool
-from neuroextrap.regions._coordinates import lattice_spheres
+from neuroextrap.regions._regions import lattice_spheres
 from neuroextrap.stats._null_counts import unpacked_largest

@@ -276,6 +276,7 @@ def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
 def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     monkeypatch.setattr(_plan, "PASS_SIZE", 2000)
     monkeypatch.setattr(_task, "PASS_SIZE", 2000)
+    monkeypatch.setattr(_plan, "_SMALL", 0)  # else lanes of lda are filled in any case
     X, y, runs, regions = make_case()
     whole = score_regions(X, regions, make_plan(y, runs, 50, kernel=kernel))
     plan = make_plan(y, runs, 50, kernel=kernel)

@@ -2,7 +2,6 @@
 
 import warnings
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from nibabel import Nifti1Image
@@ -18,12 +17,6 @@ from tests.plotting.seam import (
     surface_grays,
     volume_background,
 )
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -19,12 +19,6 @@ from neuroextrap.stats import permutation_p_value
 from tests.plotting.seam import critical_value
 
 
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
-
-
 def _lines(ax):
     return {line.get_label(): np.array(line.get_data()) for line in ax.lines}
 

@@ -1,17 +1,9 @@
 """Figures over time."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from neuroextrap.plotting import plot_temporal_generalization, plot_time_course
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    """Leave no figure open."""
-    yield
-    plt.close("all")
 
 
 def test_surviving_moments_are_marked():

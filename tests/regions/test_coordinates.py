@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.regions import coordinate_spheres
-from tests.regions.seam import _coordinates as loose
+from tests.regions.seam import _regions as loose
 from tests.regions.seam import lattice_spheres, nearest_features
 
 

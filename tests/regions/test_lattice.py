@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.regions.seam import _coordinates as lattice
+from tests.regions.seam import _regions as lattice
 from tests.regions.seam import lattice_spheres, strided_centers
 
 
@@ -118,7 +118,7 @@ def test_bad_input_is_refused(changes, message):
 
 
 def test_more_pairs_than_int32_can_address_are_refused(monkeypatch):
-    monkeypatch.setattr("neuroextrap.regions._membership._MOST_PAIRS", 100)
+    monkeypatch.setattr("neuroextrap.regions._regions._MOST_PAIRS", 100)
     with pytest.raises(ValueError, match="at most 100 are possible"):
         lattice_spheres(np.ones((5, 5, 5), bool), np.eye(4), 2.0)
 

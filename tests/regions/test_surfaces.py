@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from tests.regions.seam import _coordinates as surfaces
+from tests.regions.seam import _regions as surfaces
 from tests.regions.seam import surface_discs
 
 

@@ -19,7 +19,7 @@ from tests.images.seam import feature_coordinates
 from tests.reporting.seam import (
     DiscoveryBounds,
     PageMaps,
-    _finding,
+    _peaks,
     area_names,
     discoveries_section,
     discovery_curve,
@@ -63,7 +63,7 @@ def halves(light):
 def test_the_curve_is_the_bound_at_every_threshold(light, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        _finding, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
+        _peaks, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
     )
     section(light)
     (figure,) = drawn
@@ -175,6 +175,11 @@ def test_nothing_is_said_without_permutations():
 NODE = shutil.which("node")
 
 
+def printed_by(script):
+    how = {"capture_output": True, "text": True, "check": True}
+    return subprocess.run([NODE, "-"], input=script, **how).stdout
+
+
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_script_of_the_viewer_counts_as_python_does(seed):
@@ -188,10 +193,7 @@ def test_the_script_of_the_viewer_counts_as_python_does(seed):
         f"console.log(JSON.stringify({text}.map(function (c) {{"
         "return trueDiscoveries(c[0], c[1]); })));"
     )
-    out = subprocess.run(
-        [NODE, "-"], input=script, capture_output=True, text=True, check=True
-    )
-    assert json.loads(out.stdout) == [true_discoveries(*case) for case in cases]
+    assert json.loads(printed_by(script)) == [true_discoveries(*case) for case in cases]
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -213,10 +215,7 @@ def test_the_script_finds_the_spheres_around_a_place(light):
         "console.log(bounded(found, function (region) {"
         f"return isNear(places, region, {json.dumps(at.tolist())}, 24); }}));"
     )
-    out = subprocess.run(
-        [NODE, "-"], input=script, capture_output=True, text=True, check=True
-    )
     near = np.linalg.norm(places - at, axis=1) <= 24
-    assert out.stdout.strip() == (
+    assert printed_by(script).strip() == (
         f"At least {light.true_discoveries(near)} of these {near.sum()} spheres"
     )

@@ -1,15 +1,12 @@
 """Eight kinds of page, and five more: sentences, tables, files and images agree."""
 
-import base64
 import html as html_module
-import io
 import math
 import os
 import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
@@ -27,6 +24,7 @@ from neuroextrap.decoding import (
 from neuroextrap.encoding import ContinuousEncoding, EncodingIdentification
 from neuroextrap.group import second_level_test
 from neuroextrap.scores import score_identification
+from tests.reporting.seam import tables_of
 
 PICTURES = Path(__file__).parent / "pictures"
 """Reference pictures, made anew where NEUROEXTRAP_PICTURES=new is set: look at them."""
@@ -194,15 +192,6 @@ def visible(html):
 def first_section(page):
     """What was found, above its first picture."""
     return re.split(r"<h2[^>]*>What was found", page)[1].split("<figure")[0]
-
-
-def tables_of(page):
-    """The tables that a page offers to save, by their names."""
-    found = {}
-    for name, text in re.findall(r'download="([^"]+\.tsv)" href="[^,]*,([^"]*)"', page):
-        data = base64.b64decode(text).decode()
-        found[name] = pd.read_csv(io.StringIO(data), sep="\t")
-    return found
 
 
 def rows_of(page, caption_of):

@@ -1,12 +1,9 @@
 """The first sentences of a report: what was found, and what may not be said."""
 
-import base64
-import io
 import re
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.ndimage
 
@@ -23,6 +20,7 @@ from tests.reporting.seam import (
     page_maps,
     ranked_peaks,
     region_images,
+    tables_of,
 )
 
 
@@ -121,9 +119,7 @@ def test_sentence_figure_and_table_have_one_interval(fitted, sections):
         r"95% interval .*?([\d.]+)% to ([\d.]+)%", sections["What was found"]
     )
     said = np.array(said.groups(), dtype=float) / 100
-    curves = sections["Accuracy curves"]
-    uri = re.search(r'"data:text/tab-separated-values;base64,([^"]+)"', curves).group(1)
-    table = pd.read_csv(io.BytesIO(base64.b64decode(uri)), sep="\t")
+    table = tables_of(sections["Accuracy curves"])["curves.tsv"]
     region = int(table["region"][0])
     last = table[table["region"] == region].iloc[-1]
     ends = last[["accuracy_lower_95", "accuracy_upper_95"]].to_numpy(dtype=float)
@@ -154,9 +150,7 @@ def test_sentence_figure_and_table_have_one_bound(fitted, sections):
     """The bound on the page is the one that holds for all regions at once."""
     region = int(ranked_peaks(fitted, 1)["region"].iloc[0])
     expected = fitted.region_scores_["bayes_accuracy_bound_fwe"][region]
-    curves = sections["Accuracy curves"]
-    uri = re.search(r'"data:text/tab-separated-values;base64,([^"]+)"', curves).group(1)
-    table = pd.read_csv(io.BytesIO(base64.b64decode(uri)), sep="\t")
+    table = tables_of(sections["Accuracy curves"])["curves.tsv"]
     rows = table[(table["region"] == region) & (table["set_size"] == 4)]
     np.testing.assert_allclose(rows["bayes_accuracy_bound_fwe"], [expected])
     ax = curve_axes(fitted, region)

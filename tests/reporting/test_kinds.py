@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
-from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import IdentificationSearchLight
@@ -18,37 +17,14 @@ from neuroextrap.stats import AccuracyExtrapolator, average_accuracy_jackknife
 from tests.reporting.seam import curve_axes, identification_sections, mni152_template
 
 
-def _sheet(shift):
-    """A flat 6 x 6 grid of vertices, 3 mm apart."""
-    x, y = np.meshgrid(np.arange(6.0), np.arange(6.0), indexing="ij")
-    places = np.stack([3 * x.ravel() + shift, 3 * y.ravel(), 0 * x.ravel()], axis=1)
-    corner = (np.arange(6)[:-1, None] * 6 + np.arange(6)[:-1]).ravel()
-    faces = np.concatenate(
-        [
-            np.stack([corner, corner + 1, corner + 6], axis=1),
-            np.stack([corner + 1, corner + 7, corner + 6], axis=1),
-        ]
-    )
-    return InMemoryMesh(coordinates=places, faces=faces)
-
-
-def test_surface_maps_are_drawn():
-    rng = np.random.default_rng(0)
-    y, runs = np.tile([0, 1, 2], 4), np.repeat(np.arange(4), 3)
-    patterns = rng.normal(size=(3, 36))
-    data = {
-        "left": (patterns[y] + rng.normal(size=(12, 36))).T,
-        "right": rng.normal(size=(36, 12)),
-    }
-    mesh = PolyMesh(left=_sheet(-40.0), right=_sheet(40.0))
-    light = IdentificationSearchLight(radius=6.0)
-    light.fit(SurfaceImage(mesh=mesh, data=data), y, groups=runs)
-    sections = dict(identification_sections(light))
+def test_surface_maps_are_drawn(surface):
+    mesh = surface.masker_.mask_img_.mesh.parts["left"]
+    before = mesh.coordinates.copy()
+    sections = dict(identification_sections(surface))
     assert sections["What was found"].count("<figure>") == 1
     assert sections["Maps"].count("<figure>") >= 1
-    assert peak_table(light)["x"].iloc[0] < 0  # the left sheet tells, and drawing it
-    moved = light.masker_.mask_img_.mesh.parts["left"].coordinates  # moved nothing
-    np.testing.assert_array_equal(moved, mesh.parts["left"].coordinates)
+    assert peak_table(surface)["x"].iloc[0] < 0  # the left side tells, and drawing it
+    np.testing.assert_array_equal(mesh.coordinates, before)  # moved nothing
 
 
 @pytest.mark.parametrize("analysis", ["fitted", "atlas", "surface"])

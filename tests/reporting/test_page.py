@@ -11,28 +11,11 @@ import pytest
 from markupsafe import Markup
 
 from tests.reporting.seam import (
-    format_number,
     frame_table,
     make_page,
     methods_section,
     paragraphs,
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.000123456, "0.000123"),
-        (-0.5, "-0.5"),
-        (12.0, "12"),
-        (69765.4, "69,765"),
-        (float("nan"), "-"),
-        (float("inf"), "inf"),
-        (7, "7"),
-    ],
-)
-def test_numbers_are_short(value, text):
-    assert format_number(value) == text
 
 
 def test_table_escapes_names_and_cells():

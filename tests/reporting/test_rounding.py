@@ -9,9 +9,9 @@ import pytest
 from tests.reporting.seam import (
     bits_at_least,
     bits_in_words,
+    filter_of,
     format_confidence,
     format_number,
-    format_of,
     format_p_value,
     format_percent,
     paragraphs,
@@ -46,7 +46,7 @@ def printed(bounds):
     [
         (lambda x: [percent_at_least(b) for b in x], 2),
         (lambda x: [bits_at_least(b) for b in x], 2),
-        (lambda x: [format_of("information_bound_fwe")(b) for b in x], 3),
+        (lambda x: [filter_of("bound")(b) for b in x], 3),
         (lambda x: [row[0] for row in rounded(x[:, np.newaxis], down=True)], 4),
         (printed, 3),
     ],
@@ -65,7 +65,7 @@ def test_other_columns_of_a_viewer_are_rounded_to_the_nearest():
 
 
 def test_unknown_bounds_are_a_dash():
-    assert bits_at_least(np.nan) == format_of("prevalence_bound")(np.nan) == "-"
+    assert bits_at_least(np.nan) == filter_of("bound")(np.nan) == "-"
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,15 @@ def test_unknown_bounds_are_a_dash():
     [
         (format_confidence, {0.95: "95%", 0.975: "97.5%", 0.999: "99.9%"}),
         (format_number, {0.12345: "0.123", 5100.0: "5,100", 51: "51", "V1": "V1"}),
+        (format_number, {1.23456e-4: "0.000123", -0.5: "-0.5", 69765.4: "69,765"}),
+        (format_number, {12.0: "12", float("inf"): "inf", float("nan"): "-"}),
         (format_percent, {0.7708: "77%", 0.125: "12.5%", 1 / 96: "1.04%"}),
         (percent_at_least, {0.7463: "74%", 0.1378: "13.7%", 0.57: "57%"}),
         (bits_at_least, {1.4705: "1.4", 0.0899: "0.089"}),
         (bits_in_words, {1.0: "1 bit", 1.4705: "1.4 bits"}),
-        (format_of("accuracy"), {0.7498: "0.75"}),
-        (format_of("bayes_accuracy_bound_fwe"), {0.7498: "0.749"}),
+        (filter_of("bits"), {0.7498: "0.75"}),
+        (filter_of("change"), {0.7498: "+0.75", -0.1: "\N{MINUS SIGN}0.10"}),
+        (filter_of("bound"), {0.7498: "0.749"}),
         (format_p_value, {0.04762: ".048", 1.0: "1", 2.5e-5: "2.5e-05", 0.0: "0"}),
         (percentage_points, {0.2: "+20", -0.015: "\N{MINUS SIGN}1.5"}),
         (sentence_case, {"t": "t", "cluster extent": "Cluster extent"}),

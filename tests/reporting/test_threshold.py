@@ -9,7 +9,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from tests.reporting.seam import (
     MAPS,
     make_page,
-    viewer_page,
+    viewer_html,
     viewer_section,
 )
 
@@ -20,8 +20,7 @@ LEVEL = "Number(document.querySelector('.nx-level').value)"
 
 
 def _open(browser, fitted, **kwargs):
-    options = {"map_name": "implied_information", "only_surviving": False} | kwargs
-    page = viewer_page(fitted, **options).get_standalone()
+    page = viewer_html(fitted, **kwargs)
     browser.open(page)
     return page
 

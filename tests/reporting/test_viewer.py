@@ -11,12 +11,12 @@ from nibabel.affines import apply_affine
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import peak_table
-from tests.reporting.seam import Report, identification_sections, viewer_page
-
-
-def _page(*args, **kwargs):
-    options = {"map_name": "implied_information"} | kwargs
-    return viewer_page(*args, **options).get_standalone()
+from tests.reporting.seam import (
+    Report,
+    identification_sections,
+    viewer_html,
+    viewer_page,
+)
 
 
 def _region_at(data, voxel):
@@ -31,7 +31,7 @@ def _region_at(data, voxel):
 
 
 def test_every_voxel_leads_to_its_region(fitted, page_data):
-    data = page_data(_page(fitted, max_regions=10**6))
+    data = page_data(viewer_html(fitted, max_regions=10**6))
     mask_img = fitted.masker_.mask_img_
     voxels = np.argwhere(mask_img.get_fdata() > 0)
     scores = fitted.region_scores_
@@ -54,7 +54,7 @@ def test_every_voxel_leads_to_its_region(fitted, page_data):
 
 def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
     values = fitted.region_scores_["implied_information"]
-    page = _page(fitted, max_regions=7)
+    page = viewer_html(fitted, max_regions=7)
     data = page_data(page)
     column = [c["label"] for c in data["columns"]].index("implied information")
     kept = [row[column] for row in data["values"]]
@@ -64,15 +64,15 @@ def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
 
 
 def test_it_starts_at_the_peak(fitted, page_data):
-    data = page_data(_page(fitted))
+    data = page_data(viewer_html(fitted))
     peak = peak_table(fitted, n_peaks=1, statistic="implied_information")
     place = data["places"][data["start"]]
     assert place == pytest.approx(peak[["x", "y", "z"]].to_numpy()[0])
-    assert page_data(_page(fitted, max_regions=1))["start"] == 0
+    assert page_data(viewer_html(fitted, max_regions=1))["start"] == 0
 
 
 def test_smallest_p_values_are_the_strongest(fitted, page_data):
-    data = page_data(_page(fitted, map_name="p_value_fwe", max_regions=5))
+    data = page_data(viewer_html(fitted, map_name="p_value_fwe", max_regions=5))
     column = [c["label"] for c in data["columns"]].index("corrected p (family-wise)")
     smallest = np.sort(fitted.region_scores_["p_value_fwe"])[:5]
     assert [row[column] for row in data["values"]] == pytest.approx(smallest, rel=1e-3)
@@ -96,7 +96,7 @@ def test_pages_of_a_large_set_stay_small(page_data):
     brain = simulate_brain(resolution=8, n_classes=n_classes, n_runs=n_runs)
     light = IdentificationSearchLight(brain.masker.mask_img_, radius=8.0)
     light.fit(brain.imgs, brain.y, groups=brain.runs)
-    page = _page(light, max_regions=5000)
+    page = viewer_html(light, max_regions=5000)
     data = page_data(page)
     size = len(re.search(r'class="nx-data">(.*?)</script>', page).group(1))
     assert data["kept"] > 2000
@@ -127,7 +127,7 @@ def test_arrays_have_no_viewer_in_their_report(one_region):
 
 
 def test_all_atlas_regions_are_kept_and_names_escaped(atlas, page_data):
-    page = _page(atlas, max_regions=1)
+    page = viewer_html(atlas, max_regions=1)
     data = page_data(page)
     assert set(data["names"]) == set(atlas.table_["name"])
     assert "</script><b>" not in page
@@ -142,5 +142,7 @@ def test_all_atlas_regions_are_kept_and_names_escaped(atlas, page_data):
 def test_read_from_a_folder_shows_the_same(fitted, tmp_path, page_data):
     fitted.to_directory(tmp_path / "results")
     again = IdentificationSearchLight.from_directory(tmp_path / "results")
-    first, second = (page_data(_page(each, max_regions=20)) for each in (again, fitted))
+    first, second = (
+        page_data(viewer_html(each, max_regions=20)) for each in (again, fitted)
+    )
     np.testing.assert_equal(first, second)

@@ -12,14 +12,10 @@ from tests.reporting.seam import (
     MAPS,
     fitted_background,
     make_page,
+    viewer_html,
     viewer_of_curves,
     viewer_page,
 )
-
-
-def _page(*args, **kwargs):
-    options = {"map_name": "implied_information", "only_surviving": False} | kwargs
-    return viewer_page(*args, **options).get_standalone()
 
 
 def _with_curves(data):
@@ -36,7 +32,7 @@ def _with_curves(data):
 
 
 def test_a_click_changes_the_curve(browser, fitted, tmp_path):
-    browser.open(_page(fitted))
+    browser.open(viewer_html(fitted))
     before = browser.state()
     box = browser.box("iframe")
     # the first pane is a sagittal slice: another place in it
@@ -59,7 +55,7 @@ def test_a_click_changes_the_curve(browser, fitted, tmp_path):
 
 @pytest.mark.parametrize("analysis", ["fitted", "atlas"])
 def test_script_finds_what_the_twin_finds(browser, analysis, request, page_data):
-    page = _page(request.getfixturevalue(analysis), max_regions=200)
+    page = viewer_html(request.getfixturevalue(analysis), max_regions=200)
     browser.open(page)
     data = page_data(page)
     rng = np.random.default_rng(0)
@@ -107,7 +103,7 @@ def _shown_at(browser, page, *spots):
 
 def test_atlas_clicks_name_the_region_and_gaps(browser, atlas, tmp_path):
     spots = [(x, 0.4) for x in np.linspace(0.7, 0.95, 9)] + [(0.995, 0.02)]
-    states = _shown_at(browser, _page(atlas, bg_img=False), *spots)
+    states = _shown_at(browser, viewer_html(atlas, bg_img=False), *spots)
     browser.screenshot(tmp_path / "atlas.png")
     places = [state["place"] for state in states]
     for name in atlas.table_["name"].unique()[:3]:
@@ -122,13 +118,13 @@ def test_two_classes_have_a_curve_of_one_point(browser, brain):
     light = IdentificationSearchLight(
         brain.masker.mask_img_, radius=16.0, classes=np.unique(brain.y)[:2].tolist()
     )
-    page = _page(light.fit(brain.imgs, brain.y, groups=brain.runs), max_regions=9)
+    page = viewer_html(light.fit(brain.imgs, brain.y, groups=brain.runs), max_regions=9)
     (state,) = _shown_at(browser, page)
     assert re.fullmatch(r"264,[\d.]+", state["curve"])
 
 
 def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path, page_data):
-    page = _page(oblique, bg_img=False)
+    page = viewer_html(oblique, bg_img=False)
     data = page_data(page)
     spots = (0.1, 0.4), (0.5, 0.35), (0.8, 0.4)
     first, *others = _shown_at(browser, page, *spots)
@@ -146,7 +142,7 @@ def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path, page_da
 
 
 def test_the_color_under_the_cross_is_the_number_shown(browser, oblique):
-    browser.open(_page(oblique, bg_img=False))
+    browser.open(viewer_html(oblique, bg_img=False))
     browser.value("document.querySelector('.nx-threshold').focus()")
     browser.press("Home")  # all are drawn
     browser.settle()
@@ -210,7 +206,7 @@ def test_a_notebook_shows_the_page_in_a_frame(browser, fitted):
 
 
 def test_a_viewer_that_was_hidden_gets_its_height(browser, fitted):
-    page = _page(fitted, max_regions=50)
+    page = viewer_html(fitted, max_regions=50)
     page = page.replace('<div class="nx-viewer">', '<div class="nx-viewer" hidden>')
     browser.open(page)
     browser.value("document.querySelector('.nx-viewer').hidden = false")

@@ -6,16 +6,16 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
-    FAST,
     N_ITERATES,
-    GramProblems,
     anderson_weights,
     assign,
     coordinate_minimum,
     gap_closed,
-    newton_target,
+    largest_magnitude,
+    newton_step,
     objective,
     subtract,
+    weight_sums,
 )
 from neuroextrap.models.elastic_net._solvers import Solver, predict_fold
 from neuroextrap.models.elastic_net._working_sets import Problem, State, solve_folds
@@ -70,12 +70,6 @@ class BatchSolver(Solver):
     def refit(self, start, l1, l2):
         everyone = np.arange(len(start))
         return self._solve_entry(0, everyone, start.copy(), l1, l2)[0]
-
-    def problems(self):
-        targets = self._targets
-        return GramProblems(
-            self._folds.gram[0], targets.products[:, 0], targets.norm[:, 0]
-        )
 
     def _start(self, f, which, restart):
         """Point along the path's last step, (n, n_features); remember that step."""
@@ -169,22 +163,9 @@ def _sweep(gram, columns, active):
 def _is_solved(columns, c, tol):
     """Whether the duality gap of column `c` is at most `tol` times its norm."""
     weights, gradient, products, norm, l1, l2 = columns
-    sums, dual = _sums(weights[c], gradient[c], products[c], l2[c])
+    sums = weight_sums(weights[c], products[c], gradient[c])
+    dual = largest_magnitude(gradient[c] - l2[c] * weights[c])
     return gap_closed(sums, dual, norm[c], l1[c], l2[c], tol * norm[c])
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _sums(weights, gradient, products, l2):
-    """Return sums (w'q, w'gradient, |w|_1, |w|^2) and largest |gradient - l2 w|."""
-    fitted = left = absolute = squares = dual = 0.0
-    for j in range(weights.size):
-        w, g = weights[j], gradient[j]
-        fitted += w * products[j]
-        left += w * g
-        absolute += abs(w)
-        squares += w * w
-        dual = max(dual, abs(g - l2 * w))
-    return (fitted, left, absolute, squares), dual
 
 
 @njit(nogil=True, inline="always")
@@ -192,7 +173,10 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
     """Keep column `c` after `n` sweeps; extrapolate or try a Newton step when due."""
     since = n % NEWTON_EVERY
     if n and since == 0:
-        _newton(gram, columns, c)
+        weights, gradient, products, _, l1, l2 = columns
+        newton_step(
+            weights[c], gradient[c], products[c], gram, (l1[c], l2[c]), len(gram)
+        )
     # N_ITERATES + 1 in a row fill the rows in order, beginning after the first sweeps;
     # those from before a Newton step are not mixed with those after it
     kept = (since - N_ITERATES + 1) % (N_ITERATES + 1)
@@ -205,39 +189,15 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
 
 @njit(nogil=True, inline="always")
 def _extrapolate(columns, c, iterates, gradients):
-    """Jump along the last iterates (Anderson acceleration)."""
+    """Jump along the last iterates if the objective falls (Anderson acceleration)."""
     mixed = anderson_weights(iterates)
     trial, gradient = np.zeros(iterates.shape[1]), np.zeros(iterates.shape[1])
     for k in range(mixed.size):
         subtract(trial, -mixed[k], iterates[k + 1])
         subtract(gradient, -mixed[k], gradients[k + 1])
-    _jump(columns, c, trial, gradient)
-
-
-@njit(nogil=True, inline="always")
-def _newton(gram, columns, c):
-    """Jump to the minimum of the present signs."""
-    weights, products = columns.weights[c], columns.products[c]
-    support = np.flatnonzero(weights)
-    inner = np.empty((support.size, support.size))
-    for a in range(support.size):
-        assign(inner[a], gram[support[a]][support])
-    target = newton_target(
-        inner, products[support], weights[support], columns.l1[c], columns.l2[c]
-    )
-    trial, gradient = np.zeros(weights.size), products.copy()
-    for a in range(support.size):
-        trial[support[a]] = target[a]
-        subtract(gradient, target[a], gram[support[a]])
-    _jump(columns, c, trial, gradient)
-
-
-@njit(cache=True, nogil=True)
-def _jump(columns, c, trial, gradient):
-    """Replace the coefficients of column `c` by a trial if the objective falls."""
     l1, l2, products = columns.l1[c], columns.l2[c], columns.products[c]
-    new, _ = _sums(trial, gradient, products, l2)
-    now, _ = _sums(columns.weights[c], columns.gradient[c], products, l2)
+    new = weight_sums(trial, products, gradient)
+    now = weight_sums(columns.weights[c], products, columns.gradient[c])
     if objective(new, l1, l2) < objective(now, l1, l2):
         assign(columns.weights[c], trial)
         assign(columns.gradient[c], gradient)
@@ -274,18 +234,7 @@ class WorkingSetSolver(Solver):
 
     def keep(self, which):
         if which.size:
-            state = self._state
-            self._best = [
-                (members[:size].copy(), weights[:size].copy(), gradient.copy(), last)
-                for members, weights, gradient, last, size in zip(
-                    state.members,
-                    state.weights,
-                    state.gradient,
-                    state.penalty[:, 0].copy(),
-                    state.size,
-                    strict=True,
-                )
-            ]
+            self._best = [self._solution(f) for f in range(self._n_folds)]
 
     def average(self, which):  # noqa: ARG002
         mean = np.zeros((1, self._state.is_member.shape[1]))
@@ -326,6 +275,12 @@ class WorkingSetSolver(Solver):
             targets.values[v],
             self._trains,
         )
+
+    def _solution(self, f):
+        """Copy members, their weights, gradient and penalty of a fold."""
+        state, own = self._state, (f, slice(self._state.size[f]))
+        kept = state.members[own], state.weights[own], state.gradient[f]
+        return *(values.copy() for values in kept), state.penalty[f, 0]
 
     def _restore(self):
         """Go back to the gradients kept; return their coefficients."""

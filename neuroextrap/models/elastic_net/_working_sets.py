@@ -15,19 +15,18 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
-    FAST,
     assign,
-    conjugate_gradients,
     coordinate_minimum,
     dot,
     gap_closed,
     kth_largest,
     largest_magnitude,
-    objective,
+    newton_step,
     others_above,
     predicted_pulls,
     subtract,
     subtract_rows,
+    weight_sums,
 )
 
 # one target's view of the training sets, an entry each
@@ -89,19 +88,6 @@ def _grow(state, needed):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _weight_sums(weights, products, inner):
-    """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `duality_gap`."""
-    fitted = left = absolute = squares = 0.0
-    for i in range(weights.size):
-        w = weights[i]
-        fitted += w * products[i]
-        left += w * inner[i]
-        absolute += abs(w)
-        squares += w * w
-    return fitted, left, absolute, squares
-
-
 @njit(nogil=True, inline="always")
 def _sharpen(state, problem, f, threshold):
     """Compute gradients from features where they may be above a threshold."""
@@ -151,7 +137,7 @@ def _is_solved(state, problem, f, l1, l2, goal):
     for i in range(size):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
     products = problem.products[f][state.members[f, :size]]
-    sums = _weight_sums(state.weights[f, :size], products, state.inner[f, :size])
+    sums = weight_sums(state.weights[f, :size], products, state.inner[f, :size])
     return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
 
 
@@ -260,34 +246,6 @@ def _sweep(weights, inner, block, l1, l2):
 
 
 @njit(nogil=True, inline="always")
-def _newton(state, products, f, l1, l2):
-    """Jump towards the minimum of the present signs, if the objective falls."""
-    size = state.size[f]
-    # views: what is written here is written into the state
-    weights, inner = state.weights[f, :size], state.inner[f, :size]
-    block = state.block[f]
-    support = np.flatnonzero(weights)
-    residual = np.empty(support.size, block.dtype)
-    for a in range(support.size):
-        w = weights[support[a]]
-        residual[a] = inner[support[a]] - l2 * w - l1 * np.sign(w)
-    step, change = conjugate_gradients(block, support, residual, l2, _width(state, f))
-    before = objective(_weight_sums(weights, products, inner), l1, l2)
-    kept_weights, kept_inner = weights.copy(), inner.copy()
-    moved = weights[support] + step
-    flips = np.flatnonzero(moved * weights[support] <= 0.0)
-    # the step went to `moved`, not to zero
-    subtract_rows(change, moved[flips].astype(block.dtype), block, support[flips])
-    moved[flips] = 0.0
-    for a in range(support.size):
-        weights[support[a]] = moved[a]
-    subtract(inner, 1.0, change[:size])
-    if objective(_weight_sums(weights, products, inner), l1, l2) >= before:
-        assign(weights, kept_weights)
-        assign(inner, kept_inner)
-
-
-@njit(nogil=True, inline="always")
 def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     """Sweep until the working set's own gap reaches `goal`; False at the limit."""
     size = state.size[f]
@@ -298,10 +256,12 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     for i in np.flatnonzero(weights):
         subtract(products, -weights[i], state.block[f, i, :size])
     for _ in range(max_sweeps):
-        _newton(state, products, f, l1, l2)
+        newton_step(
+            weights, inner, products, state.block[f], (l1, l2), _width(state, f)
+        )
         _sweep(weights, wider, state.block[f], l1, l2)
         dual = largest_magnitude(inner - l2 * weights)
-        sums = _weight_sums(weights, products, inner)
+        sums = weight_sums(weights, products, inner)
         if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
             return True
     return False
