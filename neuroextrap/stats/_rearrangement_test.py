@@ -186,7 +186,7 @@ class Permuted:
         maxima = self.counts.maxima[part.permutations]
         np.maximum(maxima, found.counts.maxima, out=maxima)
         largest = found.largest
-        if part.features != slice(None):
+        if part.features != slice(None) or not largest.size:
             both = [self.largest[part.permutations], largest]
             largest = keep_largest(np.concatenate(both, axis=1), self.largest.shape[1])
         self.largest[part.permutations] = largest

@@ -26,7 +26,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def one_line(error):
     """Return an exception's message on one line, or its type's name if it has none."""
-    remedies = {
+    remedies: dict[int | None, str] = {
         errno.ENOSPC: "free space, or write to another disk",
         errno.EDQUOT: "free space, or write to another disk",
         errno.EACCES: "change its permissions, or choose another",
