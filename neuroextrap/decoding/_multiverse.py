@@ -17,8 +17,7 @@ from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images._loading import feature_coordinates
 from neuroextrap.maps._records import described_parameters
-from neuroextrap.reporting._finding import words_of_features
-from neuroextrap.reporting._maps_section import features_as_regions
+from neuroextrap.reporting._maps_section import features_as_regions, words_of_features
 from neuroextrap.reporting._region_page import multiverse_page
 from neuroextrap.stats._null_counts import standardized_by_maxima
 from neuroextrap.stats._pvalues import LEVEL

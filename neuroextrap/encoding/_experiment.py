@@ -86,26 +86,28 @@ class Experiment(NamedTuple):
     n_stimuli: np.ndarray | None = None  # of each fold; None: repeats not separated
 
     @classmethod
-    def of(cls, paired, parts, usable, *, in_folds, rule="mahalanobis"):
+    def of(cls, paired, parts, usable, rule="mahalanobis"):
         """Stack what the `Part`s of a `TestSet` need in any region."""
-        usable = usable & np.all([p.residuals.any(axis=0) for p in parts], axis=0)
-        stacked = [paired.responses[p.tested] - p.location for p in parts]
-        stacked += [p.predictions for p in parts]
-        stacked += [p.residuals for p in parts]
+        rows, codes, predictions, residuals, n_stimuli, locations = zip(
+            *parts, strict=True
+        )
+        usable = usable & np.all([each.any(axis=0) for each in residuals], axis=0)
+        of_parts = zip(rows, locations, strict=True)
+        responses = [paired.responses[own] - location for own, location in of_parts]
+        stacked = *responses, *predictions, *residuals
         table = np.concatenate([each.astype(np.float32) for each in stacked])
         table[:, ~usable] = 0
-        rows = np.concatenate([p.tested for p in parts])
-        counts = np.array([(len(p.tested), len(p.residuals)) for p in parts])
-        n_stimuli = np.array([p.n_stimuli for p in parts])
+        counts = np.column_stack([[len(each) for each in x] for x in (rows, residuals)])
+        rows, n_stimuli = np.concatenate(rows), np.array(n_stimuli)
         return cls(
             table,
-            len(parts[0].predictions),
-            np.concatenate([p.codes for p in parts]),
+            len(predictions[0]),
+            np.concatenate(codes),
             paired.repeats[rows],
             None if paired.groups is None else paired.groups[rows],
             usable,
             paired.noise_variance,
-            counts if in_folds else None,
+            counts if len(parts) > 1 else None,
             rule,
             None if np.array_equal(n_stimuli, counts[:, 1]) else n_stimuli,
         )
@@ -289,12 +291,10 @@ def prediction_scores(
         r2_normalized = r2 / noise_ceiling
         correlation_normalized = correlation / sqrt(noise_ceiling)
 
-    They are NaN where something is constant, or the ceiling is zero. p-values are those
-    of the correlation (one-sided), by predictions that are permuted over responses
-    within `groups` as `exchange` says, in the same way in every voxel; circular shifts
-    hold for stationary series that are long compared with the time over which they
-    correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
-    Harris 2020, "A shift test for independence in generic time series".)
+    They are NaN where something is constant, or the ceiling is zero. p-values of the
+    correlation (one-sided) exchange predictions within `groups`, in the same way in
+    every voxel. (Schoppe et al. 2016, normalized correlation; Harris 2020, "A shift
+    test for independence in generic time series".)
     """
     Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
     if not (np.isfinite(Y).all() and np.isfinite(F).all()):
