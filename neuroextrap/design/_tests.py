@@ -28,7 +28,6 @@ from neuroextrap.design._further_tests import (
 )
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
-from neuroextrap.stats._forward import ForwardDesign
 from neuroextrap.stats._validation import random_generator
 
 _POPULATION = (
@@ -46,7 +45,6 @@ class BoundDesign(NamedTuple):
     n_repeats: np.ndarray | None
     weighting: np.ndarray  # (0, n_test), or (1, n_test) unless that of the accuracy
     notes: tuple  # what a reader should know about the bounds
-    forward: ForwardDesign | None = None  # units of forward tests; None: from folds
 
 
 class BoundOptions(NamedTuple):
@@ -210,7 +208,7 @@ def _forward_bounds(
     )
     n_repeats = np.array(1 / outcomes.noise)
     bounds = _no_bounds(design, how, *_notes(design, n_repeats, options))
-    return bounds._replace(n_repeats=n_repeats, forward=outcomes)
+    return bounds._replace(n_repeats=n_repeats)
 
 
 def _fold_bounds(labels: Labels, design: Design, options: BoundOptions) -> BoundDesign:
