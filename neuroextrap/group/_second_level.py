@@ -163,7 +163,8 @@ def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
     rows = {"blocks": per_subject(blocks, "blocks", files), "groups": groups}
     design = in_order_of(files, design_matrix, "design_matrix")
     test = resolve_test(design, contrast, len(files))
-    return Comparison.of(subjects, asked, test, contrast=contrast, **rows).maps()
+    compared = Comparison.of(subjects, asked, test, contrast=contrast, **rows)
+    return compared.maps()
 
 
 @dataclass(frozen=True)
