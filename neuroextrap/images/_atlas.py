@@ -117,9 +117,17 @@ def _names_by_label(names, values):
 
 def _names_of_pairs(pairs):
     """Return a dict of labels and their names, without those whose name is missing."""
+    import pandas as pd
+
     found: dict[int, str | None] = {}
     for value, name in pairs:
-        label = _whole(value)
+        number = pd.to_numeric(value, errors="coerce")
+        if not float(number).is_integer():
+            raise ValueError(
+                f"names have the label {value!r}, labels are whole numbers; correct "
+                "the index"
+            )
+        label = int(number)
         if label in found:
             raise ValueError(
                 f"names have label {label} twice, as {found[label]!r} and {name!r}; "
@@ -127,18 +135,6 @@ def _names_of_pairs(pairs):
             )
         found[label] = _text(name)
     return {label: name for label, name in found.items() if name is not None}
-
-
-def _whole(value):
-    """Return a label of a table as an int."""
-    try:
-        if float(value) == int(float(value)):
-            return int(float(value))
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ValueError(
-        f"names have the label {value!r}, labels are whole numbers; correct the index"
-    )
 
 
 def _names_of_list(names, values):
