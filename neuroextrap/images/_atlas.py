@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from nibabel.affines import apply_affine
 
 from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
@@ -117,8 +119,6 @@ def _names_by_label(names, values):
 
 def _names_of_pairs(pairs):
     """Return a dict of labels and their names, without those whose name is missing."""
-    import pandas as pd
-
     found: dict[int, str | None] = {}
     for value, name in pairs:
         number = pd.to_numeric(value, errors="coerce")
@@ -156,8 +156,6 @@ def _names_of_list(names, values):
 
 def _text(name):
     """Return a name as text, None where it is missing; older atlases hold bytes."""
-    import pandas as pd
-
     if pd.isna(name):
         return None
     return name.decode() if isinstance(name, bytes) else str(name)
@@ -236,8 +234,6 @@ def _stem(path):
 
 def _in_volume(img, places):
     """Yield label and distance (mm; 0 inside) of the nearest label, 0 without any."""
-    from nibabel.affines import apply_affine
-
     data = np.asanyarray(img.dataobj)
     data = data.reshape(data.shape[:3])
     half = np.ceil(REACH / np.linalg.norm(img.affine[:3, :3], axis=0)) + 1
