@@ -18,11 +18,11 @@ from neuroextrap.datasets import (
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps._provenance import Origin
 from neuroextrap.plotting._axes import add_legend
-from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._identification_page import (
     curve_axes,
     identification_sections,
 )
+from neuroextrap.reporting._maps_section import place_words
 from neuroextrap.reporting._page import folded, frame_table, make_page, paragraphs
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.stats import implied_information

@@ -25,8 +25,8 @@ from neuroextrap.maps._provenance import file_hash, provenance, read_json
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import finish_interrupted, replaced_results
-from neuroextrap.reporting._finding import decide, place_words
 from neuroextrap.reporting._group_page import make_group_page
+from neuroextrap.reporting._maps_section import decide, place_words
 from neuroextrap.reporting._page import format_number, make_page, render
 from neuroextrap.reporting._pictures import projections
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options

@@ -27,8 +27,7 @@ from neuroextrap.maps._named_records import (
 )
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.regions._regions import usable_regions
-from neuroextrap.reporting._finding import words_of_features
-from neuroextrap.reporting._maps_section import features_as_regions
+from neuroextrap.reporting._maps_section import features_as_regions, words_of_features
 from neuroextrap.reporting._region_page import continuous_page
 from neuroextrap.stats import average_accuracy
 from neuroextrap.stats._accuracy import default_set_sizes

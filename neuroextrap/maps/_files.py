@@ -21,6 +21,11 @@ from neuroextrap.stats._label_checks import plain_types_checked
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""
 _NEEDED = ("description", "unit")
+_RECORDS = (
+    PROVENANCE_FILE,
+    "*desc-provenance_stat.json",
+    "*desc-*Provenance_stat.json",
+)
 
 
 def describe_map(record, origin, *, n_classes=None):
@@ -203,22 +208,15 @@ def check_results(paths):
     folders = dict.fromkeys(path.parent for path in places)
     for folder in folders:
         finish_interrupted(folder)
-    hashes = {folder: _hashes_in(folder) for folder in folders}
+    hashes: dict[Path, str] = {}
+    for folder, name in itertools.product(folders, _RECORDS):
+        for record in folder.glob(name):
+            files = read_json(record).get("files")
+            listed = files if isinstance(files, dict) else {}
+            hashes |= {folder / file: sha256 for file, sha256 in listed.items()}
     for path in dict.fromkeys(places):
-        sha256 = hashes[path.parent].get(path.name)
-        if sha256 is not None:
-            check_hash(path, sha256, path.name)
-
-
-def _hashes_in(folder):
-    """Return the hash of every file that records of provenance in a folder list."""
-    bids_names = "*desc-provenance_stat.json", "*desc-*Provenance_stat.json"
-    found: dict[str, str] = {}
-    records = [folder.glob(name) for name in (PROVENANCE_FILE, *bids_names)]
-    for path in itertools.chain(*records):
-        files = read_json(path).get("files")
-        found |= files if isinstance(files, dict) else {}
-    return found
+        if hashes.get(path) is not None:
+            check_hash(path, hashes[path], path.name)
 
 
 def _check_name(name):

@@ -48,20 +48,6 @@ def tried_again(act, *args, **options):
     return act(*args, **options)
 
 
-def _new_staging(folder):
-    """Make a hidden folder for new files and lock it; return it and its lock.
-
-    FileNotFoundError if another process took it for an abandoned one before that.
-    """
-    staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
-    lock = Lock(staging)
-    if lock.taken or not staging.is_dir():
-        lock.release()
-        _remove_file(staging)
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), staging)
-    return staging, lock
-
-
 def _remove_abandoned(folder):
     """Remove hidden folders whose process ended before its files were whole."""
     for staging in Path(folder).glob(f"{STAGING}*"):
@@ -256,11 +242,20 @@ def replaced_results(parts, *, overwrite=False, sources=(), elsewhere=None, stal
 
 
 def _begin(files, sources, made):
-    """Return a staging folder with the results, and its lock; note what is made."""
+    """Return a hidden folder for new files, and its lock; note what is made.
+
+    FileNotFoundError if another process took it for an abandoned one before that.
+    """
     made += files.create(sources)
     finish_interrupted(files.folder)
     _remove_abandoned(files.folder)
-    return _new_staging(files.folder)
+    staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=files.folder))
+    lock = Lock(staging)
+    if lock.taken or not staging.is_dir():
+        lock.release()
+        _remove_file(staging)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), staging)
+    return staging, lock
 
 
 def _take_places(staging, staged, elsewhere, stale, *, overwrite):

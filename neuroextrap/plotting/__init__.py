@@ -7,13 +7,13 @@ from neuroextrap.plotting._accuracy_curves import (
     plot_time_course,
 )
 from neuroextrap.plotting._brain_maps import plot_map, plot_receptive_field
-from neuroextrap.plotting._confusion import plot_confusion_matrix
 from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
     plot_null_distribution,
 )
 from neuroextrap.plotting._learning_curves import (
     plot_canonical_coordinates,
+    plot_confusion_matrix,
     plot_learning_curves,
 )
 

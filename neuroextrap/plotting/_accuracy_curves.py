@@ -306,7 +306,13 @@ def plot_temporal_generalization(  # noqa: PLR0913
     ('time of the test', 'time of training')
     """
     times, level = real_array(times, "times"), check_level(level, "level")
-    edges = _edges(times)
+    steps = np.diff(times) if times.ndim == 1 else np.empty(0)
+    if len(steps) == 0 or not np.allclose(steps, steps[0]) or steps[0] <= 0:
+        raise ValueError(
+            "times must be two or more in equal steps; interpolate, or use only times "
+            "that are"
+        )
+    edges = times[0] + steps[0] * (np.arange(len(times) + 1) - 0.5)
     needed = {"times": np.empty((len(times),) * 2), "scores": scores}
     _, scores, p_value = same_length(needed, p_value=p_value)
     ax = resolve_axes(ax)
@@ -331,14 +337,3 @@ def _outline(ax, edges, survives):
     if lines:
         outline = LineCollection(lines, colors="white", capstyle="projecting")
         ax.add_collection(outline, autolim=False)
-
-
-def _edges(times):
-    """Return the edges of equal steps around the times; ValueError if they differ."""
-    steps = np.diff(times) if times.ndim == 1 else np.empty(0)
-    if len(steps) == 0 or not np.allclose(steps, steps[0]) or steps[0] <= 0:
-        raise ValueError(
-            "times must be two or more in equal steps; interpolate, or use only times "
-            "that are"
-        )
-    return times[0] + steps[0] * (np.arange(len(times) + 1) - 0.5)

@@ -328,21 +328,17 @@ def plot_map(
 
     data, affine = read_map(img)
     if isinstance(threshold, str):
-        threshold = np.percentile(data[np.isfinite(data)], _percent(threshold))
+        number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)%?", threshold)
+        if number is None or float(number[1]) > 100:
+            raise ValueError(
+                f"threshold={threshold!r} must be a number, or a percentile such as "
+                '"95%"'
+            )
+        threshold = np.percentile(data[np.isfinite(data)], float(number[1]))
     threshold = None if threshold is None else check_number(threshold, "threshold")
     places = apply_affine(affine, np.argwhere(np.isfinite(data)))
     below = volume_background(open_image(img, "img").img, places, bg_img)
     return draw_map(data, affine, below.img, threshold=threshold, **options)
-
-
-def _percent(text):
-    """Return the number of a percentile such as "95%"."""
-    number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)%?", text)
-    if number is None or float(number[1]) > 100:
-        raise ValueError(
-            f'threshold={text!r} must be a number, or a percentile such as "95%"'
-        )
-    return float(number[1])
 
 
 _LOOK = {

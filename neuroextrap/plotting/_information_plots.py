@@ -1,4 +1,4 @@
-"""Information against size, models and pipelines side by side, a null distribution."""
+"""Information against size, models, pipelines, distances, a null distribution."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import squareform
 from scipy.special import ndtri
 
 from neuroextrap.plotting._axes import (
@@ -83,6 +84,24 @@ def draw_both_accuracies(first, second, survives, names):
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
     ax.legend(**_ABOVE)
     return ax.figure
+
+
+def draw_distances(maps, region):
+    """Draw the distances of one region of maps beside those of the models."""
+    n_classes = len(maps.classes_)
+    shown = {"measured": squareform(maps.dissimilarities_[region])} | maps.models_
+    side = float(np.clip(0.22 * n_classes, 2.4, 5))
+    size = (side + 1.2) * len(shown), side + 0.6
+    axes = new_axes(*size, 1, len(shown), squeeze=False)[0]
+    names = [str(each) for each in maps.classes_] if n_classes <= 40 else []
+    for ax, (name, distances) in zip(axes, shown.items(), strict=True):
+        masked = np.where(np.eye(n_classes, dtype=bool), np.nan, distances)
+        picture = ax.imshow(masked, cmap="viridis")
+        ax.set_title(name)
+        ax.figure.colorbar(picture, ax=ax, shrink=0.8)
+        ax.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
+        ax.set_yticks(range(len(names)), names, fontsize=7)
+    return axes[0].figure
 
 
 @draws_on_axes

@@ -1,4 +1,4 @@
-"""Information learning curves and canonical space, after Kjems et al. 2002."""
+"""Learning curves, canonical space and confusions, after Kjems et al. 2002."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
+from neuroextrap.plotting._axes import (
+    COLORS,
+    add_legend,
+    class_ticks,
+    draws_on_axes,
+    resolve_axes,
+)
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import (
     brief,
@@ -276,3 +282,94 @@ def overfits(curve):
     """Return where information is negative although guessing errs more, (n_sizes,)."""
     better = curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
     return (curve.information.mean(axis=1) < 0) & better
+
+
+@draws_on_axes
+def plot_confusion_matrix(
+    confusion: Any, class_names: Any = None, *, discs: bool = False, ax: Any = None
+) -> Any:
+    """Plot a confusion matrix, each row as proportions of the true class.
+
+    Mean predicted probabilities may be drawn as discs of proportional area: true
+    classes stand from left to right, predicted ones from top to bottom, so that every
+    column holds the same area.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (n_classes, n_classes)
+        Counts or proportions; rows are true classes, columns are answers.
+    class_names : sequence of str of length n_classes or None, default=None
+        Names of the classes; None numbers them.
+    discs : bool, default=False
+        Whether to draw probabilities as discs, as they are.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, has a negative or non-finite entry or an empty row
+        (discs: an entry above one), or there is not one name per class.
+
+    References
+    ----------
+    Kjems et al. 2002, "The quantitative evaluation of functional neuroimaging
+    experiments: mutual information learning curves", NeuroImage 15, 772-786 (discs:
+    figure 5).
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_confusion_matrix
+    >>> ax = plot_confusion_matrix([[8, 2], [1, 9]], ["face", "house"])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('answer', 'true class')
+    """
+    check_flags(discs=discs)
+    confusion, names = _checked_matrix(confusion, class_names)
+    if discs:
+        return _draw_discs(confusion, names, ax)
+    totals = confusion.sum(axis=1, keepdims=True)
+    if totals.min() <= 0:
+        raise ValueError("confusion must have at least one answer in every row")
+    ax = resolve_axes(ax)
+    image = ax.imshow(confusion / totals, vmin=0, vmax=1, cmap="cividis")
+    class_ticks(ax, names)
+    ax.set(xlabel="answer", ylabel="true class")
+    ax.figure.colorbar(image, ax=ax, label="proportion of the true class")
+    return ax
+
+
+def _draw_discs(confusion, names, ax):
+    """Draw probabilities as discs on new axes, or on those given; return the axes."""
+    from matplotlib.patches import Circle
+
+    if (most := confusion.max()) > 1 + 1e-9:
+        raise ValueError(
+            f"confusion must hold probabilities, got {most:g}; divide counts by the "
+            "sum of their row"
+        )
+    ax = resolve_axes(ax)
+    for (true, predicted), value in np.ndenumerate(confusion):
+        color = COLORS[0] if true == predicted else "0.4"
+        ax.add_patch(Circle((true, predicted), 0.48 * np.sqrt(value), color=color))
+    class_ticks(ax, names)
+    ends = -0.6, len(confusion) - 0.4
+    ax.set(xlabel="true class", ylabel="predicted class", aspect="equal")
+    ax.set(xlim=ends, ylim=ends[::-1])
+    return ax
+
+
+def _checked_matrix(confusion, class_names):
+    """Return a square matrix and the classes' names; check entries and names."""
+    confusion = real_array(confusion, "confusion")
+    square = confusion.ndim == 2 and confusion.shape[0] == confusion.shape[1]
+    if not square or not confusion.size:
+        raise ValueError(f"confusion of shape {confusion.shape} must be square")
+    if not (np.isfinite(confusion).all() and confusion.min() >= 0):
+        raise ValueError("confusion must be finite and not negative")
+    if class_names is None:
+        class_names = range(len(confusion))
+    names = check_labels(class_names, "class_names")
+    if len(names) != len(confusion):
+        raise ValueError(
+            f"class_names must hold {len(confusion)} names, got {len(names)}"
+        )
+    return confusion, [str(name) for name in names]

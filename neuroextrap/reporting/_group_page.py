@@ -7,7 +7,6 @@ from markupsafe import Markup
 from scipy.stats import t as student
 
 from neuroextrap.plotting._axes import COLORS, new_axes
-from neuroextrap.reporting._finding import discoveries_section
 from neuroextrap.reporting._group_results import (
     P_VALUES,
     joined_view,
@@ -24,7 +23,7 @@ from neuroextrap.reporting._page import (
     sentence_case,
     sentences,
 )
-from neuroextrap.reporting._peaks import tables_of_peaks
+from neuroextrap.reporting._peaks import discoveries_section, tables_of_peaks
 from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import draw_viewer, rounded
 

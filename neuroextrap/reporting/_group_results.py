@@ -11,14 +11,14 @@ from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._loading import feature_values
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.regions._regions import peak_features
-from neuroextrap.reporting._finding import (
-    area_names,
-    clusters_of,
+from neuroextrap.reporting._maps_section import (
+    PageMaps,
     decide,
+    features_as_regions,
     mm_words,
     words_of_features,
 )
-from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
+from neuroextrap.reporting._peaks import area_names, clusters_of
 
 _SHOWN = {
     "permutation": "mean",

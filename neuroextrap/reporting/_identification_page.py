@@ -25,18 +25,13 @@ from neuroextrap.plotting._axes import (
     log_set_sizes,
     new_axes,
 )
-from neuroextrap.reporting._finding import (
-    area_names,
-    clusters_of,
-    discoveries_section,
-    named_place,
-    place_words,
-)
 from neuroextrap.reporting._maps_section import (
     Pictures,
     choose_background,
     class_bounds,
+    named_place,
     page_maps,
+    place_words,
 )
 from neuroextrap.reporting._page import (
     format_confidence,
@@ -49,7 +44,14 @@ from neuroextrap.reporting._page import (
     sentences,
     short_words,
 )
-from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
+from neuroextrap.reporting._peaks import (
+    area_names,
+    clusters_of,
+    discoveries_section,
+    ranked_peaks,
+    short_table,
+    tables_of_regions,
+)
 from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import viewer_of_curves
 

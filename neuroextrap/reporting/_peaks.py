@@ -1,22 +1,27 @@
-"""The strongest regions of a fitted analysis, and tables of peaks on pages."""
+"""The strongest regions of an analysis, their clusters, and how many count in sets."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from scipy.spatial import cKDTree
 from sklearn.exceptions import NotFittedError
 
-from neuroextrap.images._atlas import atlas_names_at, installed_atlas
+from neuroextrap.images._atlas import atlas_names_at, installed_atlas, labels_of
+from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.plotting._axes import COLORS, new_axes
 from neuroextrap.regions._regions import peak_features
-from neuroextrap.reporting._finding import cluster_columns, clusters_of, place_words
-from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._maps_section import mm_words, page_maps, place_words
 from neuroextrap.reporting._page import frame_table, render
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.stats._rearrangement_test import find_clusters
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -251,3 +256,130 @@ def _place(row, index):
         '<button type="button" class="nx-go" data-region="{}" '
         'title="Show in the viewer">{}</button>'
     ).format(int(row[index]), words)
+
+
+def area_names(atlas, masker, names=None):
+    """Return the name of the atlas label of every feature, "" for none."""
+    labels, table = labels_of(atlas, masker, names)
+    return np.array([str(table.get(n, "")) for n in labels.tolist()], dtype=object)
+
+
+_FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
+_MOST_CLUSTERS = 12
+_CLUSTER = "cluster around"
+_MOST_STEPS = 500  # of a curve
+
+
+def clusters_of(view, chosen):
+    """Return the cluster of every chosen region (n_regions,), -1 outside.
+
+    Neighbors are regions whose centers are, on every n-th voxel by a step of that grid.
+    None for regions without centers.
+    """
+    choice, places = view.choice, view.places
+    if places is None:
+        return None
+    place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
+    place[choice.centers] = np.arange(choice.n_regions)
+    pairs = place[neighbor_pairs(view.masker)]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    if not len(pairs) and choice.n_regions > 1:
+        tree = cKDTree(places)
+        step = tree.query(places, k=2)[0][:, 1].min()
+        pairs = tree.query_pairs(1.01 * step, output_type="ndarray")
+    return find_clusters(chosen.astype(float), pairs).number
+
+
+def forming_clusters(view):
+    """Return the p-value up to which regions form clusters, and these clusters."""
+    forming = max(_FORMING, 1 / (view.n_permutations + 1))
+    return forming, clusters_of(view, view.scores["p_value"] <= forming)
+
+
+def cluster_columns(view, peaks):
+    """Return the sizes of the peaks' clusters, and how many count; {} if unknown."""
+    clusters = None if view.bounds is None else forming_clusters(view)[1]
+    if clusters is None:
+        return {}
+    of_peaks = [(clusters == n) & (n >= 0) for n in clusters[peaks]]
+    columns = {
+        "cluster_regions": [inside.sum() for inside in of_peaks],
+        "cluster_true_discoveries": [view.bounds.count(each) for each in of_peaks],
+    }
+    return {name: np.array(each, dtype=int) for name, each in columns.items()}
+
+
+def _sets(view, known, clusters, areas):
+    """Yield the name of every set and which regions (n_regions,) are in it."""
+    many, finding = view.words[1], view.finding
+    yield f"all {many}", known
+    if finding.survives.any():
+        yield f"{many} that survive correction", finding.survives
+    for name in () if areas is None else dict.fromkeys(areas.tolist()):
+        chosen = view.choice.regions_of(areas == name) & known
+        if name and chosen.any():
+            yield name, chosen
+    if clusters is not None:
+        sizes = np.bincount(clusters[clusters >= 0])
+        by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
+        counting = (inside for inside in by_size if view.bounds.count(inside))
+        for inside in islice(counting, _MOST_CLUSTERS):
+            peak = np.argmax(np.where(inside, view.bounds.scores, -np.inf))
+            yield f"{_CLUSTER} {mm_words(view.places[peak])}", inside
+
+
+def discoveries_section(view, areas=None):
+    """Tabulate how many regions of sets are informative, as HTML; "" if unknown."""
+    known = None if view.bounds is None else ~np.isnan(view.bounds.scores)
+    if known is None or known.sum() < 2:
+        return ""
+    forming, clusters = forming_clusters(view)
+    sets, chosen = zip(*_sets(view, known, clusters, areas), strict=True)
+    frame = pd.DataFrame({"set": sets, "n_regions": np.sum(chosen, axis=1)})
+    frame["n_true"] = [view.bounds.count(each) for each in chosen]
+    frame["proportion"] = frame["n_true"] / frame["n_regions"].clip(lower=1)
+    everywhere, *rows = frame.to_dict("records")
+    in_areas = [row for row in rows if areas is not None and row["set"] in areas]
+    return render(
+        "discoveries",
+        view=view,
+        everywhere=everywhere,
+        area=in_areas[0] if len(in_areas) == 1 else None,
+        forming=forming,
+        table=_table_of_sets(view, frame),
+        frame=frame,
+        curve=discovery_curve(view),
+        n_clusters=None if clusters is None else int(clusters.max()) + 1,
+        n_shown=sum(name.startswith(_CLUSTER) for name in sets),
+    )
+
+
+def _table_of_sets(view, frame):
+    """Return the table of sets as HTML."""
+    many, claim = view.words[1], view.claim
+    columns = {
+        "set": "Set",
+        "n_regions": many.capitalize(),
+        "n_true": f"{claim.split()[-1].capitalize()}, at least",
+        "proportion": ("Proportion, at least", "at_least"),
+    }
+    return frame_table(frame, f"How many {many} of a set {claim}", columns)
+
+
+def discovery_curve(view):
+    """Draw how many reach each threshold, and how many of them count; "" if none do."""
+    levels, n_reached, n_true = view.bounds.curve()
+    if not n_true[-1]:
+        return ""
+    n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
+    steps = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
+    ax, many, claim = new_axes(5, 3), view.words[1], view.claim
+    ax.step(levels[steps], n_reached[steps], "0.6", where="post", label="all of them")
+    label = f"{claim.split()[-1]}, at least"
+    ax.step(levels[steps], n_true[steps], COLORS[1], where="post", label=label)
+    ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} that reach it")
+    ax.legend(frameon=False)
+    caption = f"Of the {many} that reach a threshold, how many {claim}, at least."
+    if n_drawn < len(levels):
+        caption += f" Lower ones are not drawn: of all {many}, at least {n_true[-1]:,}."
+    return embed_figure(ax.figure, caption, "true_discovery_curve.svg")

@@ -9,17 +9,19 @@ from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
-from neuroextrap.plotting._confusion import draw_distances
 from neuroextrap.plotting._information_plots import (
     draw_both_accuracies,
+    draw_distances,
     draw_specification_curve,
 )
-from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import (
     Look,
     PageMaps,
     Pictures,
     choose_background,
+    decide,
+    named_place,
+    words_of_regions,
 )
 from neuroextrap.reporting._page import (
     capitalized,

@@ -24,10 +24,9 @@ from neuroextrap.maps._registry import GROUP_MAPS, MAPS, record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import STAGING, finish_interrupted, replaced_results
 from neuroextrap.margins.running._checkpoint import array_hash
-from neuroextrap.reporting._finding import decide
 from neuroextrap.reporting._identification_page import (
     identification_sections,
     validity_notes,
 )
-from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._maps_section import decide, page_maps
 from neuroextrap.reporting._viewer import viewer_data

@@ -12,13 +12,7 @@ from neuroextrap.cli._results import text_table
 from neuroextrap.images._opening import new_volume, space_code
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
-from neuroextrap.reporting import _finding, _page, _peaks
-from neuroextrap.reporting._finding import (
-    area_names,
-    discoveries_section,
-    discovery_curve,
-    forming_clusters,
-)
+from neuroextrap.reporting import _page, _peaks
 from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.reporting._group_results import joined_view, read_group
 from neuroextrap.reporting._identification_page import (
@@ -46,7 +40,13 @@ from neuroextrap.reporting._page import (
     sentence_case,
     sentences,
 )
-from neuroextrap.reporting._peaks import ranked_peaks
+from neuroextrap.reporting._peaks import (
+    area_names,
+    discoveries_section,
+    discovery_curve,
+    forming_clusters,
+    ranked_peaks,
+)
 from neuroextrap.reporting._pictures import few_colors, gray_png
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.reporting._viewer import rounded, viewer_of_curves

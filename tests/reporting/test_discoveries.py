@@ -19,7 +19,7 @@ from tests.images.seam import feature_coordinates
 from tests.reporting.seam import (
     DiscoveryBounds,
     PageMaps,
-    _finding,
+    _peaks,
     area_names,
     discoveries_section,
     discovery_curve,
@@ -63,7 +63,7 @@ def halves(light):
 def test_the_curve_is_the_bound_at_every_threshold(light, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        _finding, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
+        _peaks, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
     )
     section(light)
     (figure,) = drawn
