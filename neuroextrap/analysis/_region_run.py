@@ -265,7 +265,7 @@ class RegionRun:
         scores, from_null = self.score()
         seen = self.findings_of_outcomes()
         tell(seen)
-        level = self.parameters.confidence_level
+        level, forward = self.parameters.confidence_level, self.plan.forward
         few = few_permutations(self.plan.n_permutations, level)
         findings = (*self.findings, *few, *seen)
         of_bound, fold_wins = np.split(
@@ -278,7 +278,7 @@ class RegionRun:
             n_test=len(self.test_codes),
             set_sizes=self.set_sizes,
             n_repeats=self.bounds.n_repeats,
-            forward=self.bounds.forward,
+            forward=None if forward is None else forward.outcomes,
             confidence_level=level,
             notes=(*(finding.note for finding in findings), *self.notes),
             findings=findings,

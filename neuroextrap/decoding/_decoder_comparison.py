@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -258,9 +259,8 @@ def _maps(lights, shared, scores, *, of_pairs, parameters, **about):
         "rows": "compared pairs of regions",
     }
     if not of_pairs:
-        found = maps_of_regions(shared.runs[0], scores, names_=names[0], **about)
-        found.bg_img_ = lights[0].bg_img_
-        return found
+        run = replace(shared.runs[0], bg_img=lights[0].bg_img_)
+        return maps_of_regions(run, scores, names_=names[0], **about)
     one, two = shared.pairs
     columns = {"first_region": one, "second_region": two}
     if None not in names:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import feature_images
-from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.decoding._comparable import OF_FILES, taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
@@ -122,13 +122,7 @@ def multiverse(
     ([True, False], [3.0, 0.0])
     """
     given = _checked(pipelines, imgs)
-    lights = {  # without bounds, which would take time
-        name: copy(light).set_params(bounds=None) for name, (light, _) in given.items()
-    }
-    runs = {
-        name: _planned(name, light, given[name][1], y, groups, order)
-        for name, light in lights.items()
-    }
+    runs = {name: _planned(name, *own, y, groups, order) for name, own in given.items()}
     _check_alike(runs)
     scored = {name: run.score()[0] for name, run in runs.items()}
     tested = {
@@ -143,12 +137,12 @@ def multiverse(
     first, *_ = runs.values()
     masker = first.masker if _has_places(first) else None
     found = _combined(runs, corrected)
-    options = _options(lights)
+    choice = features_as_regions(len(found["n_pipelines"]))
+    options = _options({name: light for name, (light, _) in given.items()})
     findings = dict.fromkeys(f for run in runs.values() for f in run.findings)
-    return RegionMaps(
-        feature_images(found, masker),
-        masker=masker,
-        region_scores=found,
+    return maps_of_regions(
+        replace(first, masker=masker, choice=choice),
+        found,
         table=_table(options, scored, tested, corrected),
         parameters={"pipelines": options},
         random_state=first.parameters.random_state,
@@ -156,10 +150,7 @@ def multiverse(
         page=multiverse_page,
         table_file="pipelines.tsv",
         rows="pipelines",
-        bg_img_=first.bg_img,
-        choice_=features_as_regions(len(found["n_pipelines"])),
-        places_=None if masker is None else feature_coordinates(masker),
-        words_=("region", "regions") if masker is None else words_of_features(masker),
+        words_=None if masker is None else words_of_features(masker),
         classes_=first.classes,
         standardized_={name: standard for name, (standard, _) in tested.items()},
         null_maxima_=maxima,
@@ -191,7 +182,10 @@ def _combined(runs, corrected):
 
 
 def _checked(pipelines, imgs):
-    """Return searchlight and images of every pipeline; raise if one cannot be used."""
+    """Return searchlight and images of every pipeline; raise if one cannot be used.
+
+    Searchlights come without bounds, which would take time.
+    """
     if not isinstance(pipelines, Mapping) or len(pipelines) < 2:
         raise ValueError(
             "pipelines must be a dict of at least two searchlights by name; a single "
@@ -210,6 +204,7 @@ def _checked(pipelines, imgs):
         taken_options(light, "multiverse", OF_FILES, f"pipelines[{name!r}]")
         if own is None:
             raise ValueError(f"pipelines[{name!r}] has no imgs; give imgs for all")
+        pairs[name] = copy(light).set_params(bounds=None), own
     _check_same([light for light, _ in pairs.values()])
     return pairs
 

@@ -158,9 +158,8 @@ class Design(Keeping):
     @cached_property
     def tests_each_once(self) -> bool:
         """Whether every sample is tested once, by the fold that holds it out."""
-        held, samples = np.concatenate(self.held_out), np.arange(self.n_samples)
-        once = np.array_equal(np.sort(held), samples)
-        return once and np.array_equal(self.test, held)
+        held = np.concatenate(self.held_out)
+        return np.array_equal(self.order, held) and np.array_equal(self.test, held)
 
     @cached_property
     def fold_views(self) -> tuple[tuple[Any, Any], ...]:
@@ -203,13 +202,6 @@ class Labelings(Keeping):
     def n_labelings(self) -> int:
         """Number of labelings B."""
         return len(self.codes)
-
-    def one_hot(self, dtype: Any = np.float32) -> np.ndarray:
-        """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""
-        classes = np.arange(self.n_classes)[None, :, None]
-        return self.keep(
-            np.dtype(dtype), lambda: (self.codes.T[:, None, :] == classes).astype(dtype)
-        )
 
     def some(self, columns: np.ndarray) -> "Labelings":
         """Return selected labelings, which are computed as in the whole batch."""

@@ -28,10 +28,9 @@ from neuroextrap.design._further_tests import (
 )
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
-from neuroextrap.stats._forward import ForwardDesign
 from neuroextrap.stats._validation import random_generator
 
-POPULATION_NOTE = (
+_POPULATION = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
     "which the {classes} were drawn at random; for hand-picked {classes} use "
     "bayes_accuracy_bound and class_information_bound instead"
@@ -46,7 +45,6 @@ class BoundDesign(NamedTuple):
     n_repeats: np.ndarray | None
     weighting: np.ndarray  # (0, n_test), or (1, n_test) unless that of the accuracy
     notes: tuple  # what a reader should know about the bounds
-    forward: ForwardDesign | None = None  # units of forward tests; None: from folds
 
 
 class BoundOptions(NamedTuple):
@@ -210,7 +208,7 @@ def _forward_bounds(
     )
     n_repeats = np.array(1 / outcomes.noise)
     bounds = _no_bounds(design, how, *_notes(design, n_repeats, options))
-    return bounds._replace(n_repeats=n_repeats, forward=outcomes)
+    return bounds._replace(n_repeats=n_repeats)
 
 
 def _fold_bounds(labels: Labels, design: Design, options: BoundOptions) -> BoundDesign:
@@ -244,12 +242,17 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
         if options.e_value_order == "chronological":
             chosen_from = "the runs before first_tested_run, which later orders test"
         notes.append(_AUTOMATIC.format(chosen_from=chosen_from))
-    notes.append(POPULATION_NOTE.format(classes="classes"))
-    tested = TestDesign(
-        design.n_classes, n_repeats, confidence_level=options.confidence_level
-    )
-    if tested.is_vacuous:
-        notes.append(_VACUOUS.format(n_classes=design.n_classes))
+    level = options.confidence_level
+    return [*notes, *population_notes(design.n_classes, n_repeats, level)]
+
+
+def population_notes(
+    n_classes: int, n_repeats: Any, level: float, of: str = "classes"
+) -> list[str]:
+    """Return what bounds say `of` classes (or stimuli) that were not shown."""
+    notes = [_POPULATION.format(classes=of)]
+    if TestDesign(n_classes, n_repeats, confidence_level=level).is_vacuous:
+        notes.append(_VACUOUS.format(n_classes=n_classes, classes=of))
     return notes
 
 
@@ -259,9 +262,9 @@ _AUTOMATIC = (
     "exactly give shrinkage a number"
 )
 _VACUOUS = (
-    "average_bayes_accuracy_bound is at chance everywhere: with {n_classes} classes "
-    "even perfect accuracy says too little about classes that were not shown; use "
-    "bayes_accuracy_bound, which holds for the given classes"
+    "average_bayes_accuracy_bound is at chance everywhere: with {n_classes} {classes} "
+    "even perfect accuracy says too little about {classes} that were not shown; use "
+    "bayes_accuracy_bound, which holds for the given {classes}"
 )
 
 

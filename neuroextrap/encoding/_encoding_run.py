@@ -198,8 +198,7 @@ def plan_identification(model, training, candidates, test):
     of_residuals = training.shown.codes if training.noise is None else None
     residuals, n_stimuli = separate_repeats(model.residuals_, of_residuals)
     part = Part(tested, codes, predictions, residuals, n_stimuli, training.location)
-    rule = training.rule
-    experiment = Experiment.of(paired, [part], finite, in_folds=False, rule=rule)
+    experiment = Experiment.of(paired, [part], finite, training.rule)
     classes = np.arange(len(features)) if names is None else names
     return planned_run(
         model,

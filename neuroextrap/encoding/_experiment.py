@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import stats
 from neuroextrap.design._course_of_runs import findings_of_series
-from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import of_unit_length
-from neuroextrap.design._permutations import exchanged, few_exchanges
-from neuroextrap.design._tests import POPULATION_NOTE
+from neuroextrap.design._permutations import exchanged, few_exchanges, without_groups
+from neuroextrap.design._tests import population_notes
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
@@ -49,10 +48,11 @@ _NO_BOUNDS = (
     "no lower bounds: some candidates have no test response, so that accuracy says "
     "nothing of theirs"
 )
-_VACUOUS = (
-    "average_bayes_accuracy_bound is at chance everywhere: with {} stimuli even "
-    "perfect accuracy says too little about stimuli that were not shown; use "
-    "bayes_accuracy_bound, which holds for the given stimuli"
+_UNGROUPED = (
+    "over the whole test set",
+    "stimuli",
+    "responses",
+    "groups (in a table of stimuli a column run)",
 )
 _EXACT = (
     "p-values permute which stimulus goes with which test response; they are exact if "
@@ -86,26 +86,28 @@ class Experiment(NamedTuple):
     n_stimuli: np.ndarray | None = None  # of each fold; None: repeats not separated
 
     @classmethod
-    def of(cls, paired, parts, usable, *, in_folds, rule="mahalanobis"):
+    def of(cls, paired, parts, usable, rule="mahalanobis"):
         """Stack what the `Part`s of a `TestSet` need in any region."""
-        usable = usable & np.all([p.residuals.any(axis=0) for p in parts], axis=0)
-        stacked = [paired.responses[p.tested] - p.location for p in parts]
-        stacked += [p.predictions for p in parts]
-        stacked += [p.residuals for p in parts]
+        rows, codes, predictions, residuals, n_stimuli, locations = zip(
+            *parts, strict=True
+        )
+        usable = usable & np.all([each.any(axis=0) for each in residuals], axis=0)
+        of_parts = zip(rows, locations, strict=True)
+        responses = [paired.responses[own] - location for own, location in of_parts]
+        stacked = *responses, *predictions, *residuals
         table = np.concatenate([each.astype(np.float32) for each in stacked])
         table[:, ~usable] = 0
-        rows = np.concatenate([p.tested for p in parts])
-        counts = np.array([(len(p.tested), len(p.residuals)) for p in parts])
-        n_stimuli = np.array([p.n_stimuli for p in parts])
+        counts = np.column_stack([[len(each) for each in x] for x in (rows, residuals)])
+        rows, n_stimuli = np.concatenate(rows), np.array(n_stimuli)
         return cls(
             table,
-            len(parts[0].predictions),
-            np.concatenate([p.codes for p in parts]),
+            len(predictions[0]),
+            np.concatenate(codes),
             paired.repeats[rows],
             None if paired.groups is None else paired.groups[rows],
             usable,
             paired.noise_variance,
-            counts if in_folds else None,
+            counts if len(parts) > 1 else None,
             rule,
             None if np.array_equal(n_stimuli, counts[:, 1]) else n_stimuli,
         )
@@ -193,7 +195,7 @@ def findings_of_pairing(estimator, run, order):
     experiment, exchange = run.test, run.exchange
     n_others = run.plan.n_permutations if exchange is None else len(exchange.codes)
     ungrouped = experiment.groups is None and estimator.exchange == "rows"
-    found = [_NO_GROUPS] if ungrouped else []
+    found = [without_groups(*_UNGROUPED)] if ungrouped else []
     if n_others < estimator.n_permutations:
         found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
     found += findings_of_rows(experiment, estimator.exchange, order)
@@ -212,19 +214,6 @@ def findings_of_rows(experiment, exchange, order=None):
         None if experiment.groups is None else experiment.groups[rows],
         exchange=exchange,
     )
-
-
-_NO_GROUPS = Finding(
-    "no_groups",
-    "doubtful",
-    0.0,
-    P_VALUES,
-    "no runs were given (groups=None) and stimuli were exchanged over the whole test "
-    "set",
-    f"{TOO_SMALL} if responses were acquired in runs",
-    "give groups (in a table of stimuli a column run), so that stimuli are exchanged "
-    "within runs",
-)
 
 
 def _is_noisier(experiment):
@@ -264,9 +253,7 @@ def _bound_notes(estimator, experiment):
     if repeats is None:
         return [_NO_BOUNDS]
     level = estimator.confidence_level
-    tested = stats.TestDesign(n_candidates, repeats, confidence_level=level)
-    note = POPULATION_NOTE.format(classes="stimuli")
-    return [note, _VACUOUS.format(n_candidates)] if tested.is_vacuous else [note]
+    return population_notes(n_candidates, repeats, level, "stimuli")
 
 
 def prediction_scores(
@@ -289,12 +276,10 @@ def prediction_scores(
         r2_normalized = r2 / noise_ceiling
         correlation_normalized = correlation / sqrt(noise_ceiling)
 
-    They are NaN where something is constant, or the ceiling is zero. p-values are those
-    of the correlation (one-sided), by predictions that are permuted over responses
-    within `groups` as `exchange` says, in the same way in every voxel; circular shifts
-    hold for stationary series that are long compared with the time over which they
-    correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
-    Harris 2020, "A shift test for independence in generic time series".)
+    They are NaN where something is constant, or the ceiling is zero. p-values of the
+    correlation (one-sided) exchange predictions within `groups`, in the same way in
+    every voxel. (Schoppe et al. 2016, normalized correlation; Harris 2020, "A shift
+    test for independence in generic time series".)
     """
     Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
     if not (np.isfinite(Y).all() and np.isfinite(F).all()):

@@ -214,7 +214,7 @@ def _training_experiment(model, shown, n_folds, number=None, candidates=None):
         more = np.arange(n_stimuli, len(shown.X))
         folds = [np.concatenate([fold, more]) for fold in folds]
     parts = [part for part, _ in train_folds(model, shown, paired, folds)]
-    return Experiment.of(paired, parts, shown.samples.usable, in_folds=True)
+    return Experiment.of(paired, parts, shown.samples.usable)
 
 
 def fold_experiment(model, shown, folds, groups=None):
@@ -228,7 +228,7 @@ def fold_experiment(model, shown, folds, groups=None):
     if model.rule == "auto":
         notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
     rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
-    experiment = Experiment.of(paired, parts, usable, in_folds=True, rule=rule)
+    experiment = Experiment.of(paired, parts, usable, rule)
     rows = np.concatenate([part.tested for part in parts])
     return experiment, (paired.codes[rows], np.argsort(rows)), notes
 

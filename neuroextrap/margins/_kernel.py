@@ -149,11 +149,11 @@ class MarginKernel(MarginSource):
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         """Compute the out-of-fold margins (n_test, K, S * B) under B labelings.
 
-        ``labelings`` has ``codes`` (B, n_samples) of classes 0..K-1, and ``one_hot()``
-        (n_samples, K, B). Rows are as in ``design.test``, columns region by region, all
-        labelings of a region together. The margins of one region must not depend, to
-        the last bit, on which regions and how many labelings come with it. ValueError
-        if a class has no training sample in a fold.
+        ``labelings`` has ``codes`` (B, n_samples) of classes 0..K-1. Rows are as in
+        ``design.test``, columns region by region, all labelings of a region together.
+        The margins of one region must not depend, to the last bit, on which regions and
+        how many labelings come with it. ValueError if a class has no training sample in
+        a fold.
         """
 
     def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:

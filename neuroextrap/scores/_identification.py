@@ -29,10 +29,7 @@ from neuroextrap.stats._extrapolation._prediction_intervals import (
     CALIBRATED_FACTOR,
     FEWEST_CALIBRATED,
 )
-from neuroextrap.stats._jackknife import (
-    SampledClasses,
-    leave_one_class_out_accuracy,
-)
+from neuroextrap.stats._jackknife import SampledClasses, leave_one_class_out_accuracy
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._permutation import FewLabelings, draw_labelings
 from neuroextrap.stats._pvalues import p_value_from_counts

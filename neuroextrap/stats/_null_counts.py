@@ -113,10 +113,10 @@ def largest_heights(
     blocks = values[:, : n_blocks * _BLOCK].reshape(n_rows, _BLOCK, n_blocks)
     # of this size are as many blocks' maxima as are kept
     least = np.partition(blocks.max(axis=1), -n_kept, axis=1)[:, -n_kept:][:, :1]
-    reached = values >= least * np.where(least > 0, 1 - _SINGLE, 1 + _SINGLE)
-    place = np.flatnonzero(reached)
-    counts = reached.sum(axis=1, keepdims=True)
-    filled = np.arange(counts.max()) < counts
+    least *= np.where(least > 0, 1 - _SINGLE, 1 + _SINGLE)
+    place = np.flatnonzero(values >= least)
+    counts = np.bincount(place // n, minlength=n_rows)
+    filled = np.arange(counts.max()) < counts[:, np.newaxis]
     largest = np.full(filled.shape, -np.inf)
     largest[filled] = packed_largest(heights(values.ravel()[place]), regions[place % n])
     return keep_largest(largest, n_kept)

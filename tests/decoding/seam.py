@@ -25,6 +25,7 @@ from neuroextrap.margins import _engine, _plan
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.margins.classifiers._targets import TargetMargins
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
+from neuroextrap.regions import _regions
 from neuroextrap.regions._regions import surface_discs
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._maps_section import page_maps

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from nilearn.datasets import load_fsaverage
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
-from scipy.sparse import csgraph
 
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
 from tests.analyses import searchlight_of
-from tests.decoding.seam import surface_discs
+from tests.decoding.seam import _regions, surface_discs
 
 _RADIUS = 6.0
 
@@ -120,13 +119,13 @@ def test_atlas_labels_and_lesions_on_a_surface():
 
 def test_memory_keeps_the_discs_of_a_mesh_and_radius(tmp_path, monkeypatch):
     img, y, runs = small()
-    calls, search = [], csgraph.dijkstra
+    calls, search = [], _regions.dijkstra
 
     def counted(*args, **options):
         calls.append(1)
         return search(*args, **options)
 
-    monkeypatch.setattr(csgraph, "dijkstra", counted)
+    monkeypatch.setattr(_regions, "dijkstra", counted)
 
     def n_searches(radius=1.0, **options):
         before = len(calls)

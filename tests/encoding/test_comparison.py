@@ -144,13 +144,8 @@ def test_bad_comparisons(experiment):
     first, second = _pair(experiment)
     with pytest.raises(TypeError, match="second must be an EncodingIdentification"):
         compare_encoding_models(first, Ridge())
-    unfitted = EncodingIdentification(encoder=Ridge())
-    with pytest.raises(ValueError, match="second has identified nothing yet"):
-        compare_encoding_models(first, unfitted)
     with pytest.raises(ValueError, match="first and second are one model"):
         compare_encoding_models(first, first)
-    with pytest.raises(ValueError, match="statistic='information' is not known"):
-        compare_encoding_models(first, second, statistic="information")
     with pytest.raises(ValueError, match="n_permutations must be an integer >= 1"):
         compare_encoding_models(first, second, n_permutations=0)
     shorter = _pair(experiment, n_test=20)[1]

@@ -15,8 +15,6 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._ridge_folds import BandGradient
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._acceleration import (
-    FeatureProblems,
-    GramProblems,
     conjugate_gradients,
     objective,
     polish,

@@ -7,7 +7,6 @@ from sklearn.model_selection import KFold
 
 from tests.models.seam import (
     ElasticNetEncoder,
-    FeatureProblems,
     all_samples,
     cross_validated_elastic_net,
     fold_grams,
@@ -82,8 +81,7 @@ def test_solutions_are_within_the_tolerance_of_the_exact_minimum(design, tol, l1
         alpha = share * largest
         l1, l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
         found = solver.refit(start, l1, l2)
-        problems = FeatureProblems(X, Y.T.copy())
-        best, _ = polish(problems, found, l1 * len(X), l2 * len(X))
+        best, _ = polish(X, Y.T.copy(), found, l1 * len(X), l2 * len(X))
         for v in range(3):
             values = []
             for w in (found[v], best[v]):

@@ -12,55 +12,14 @@ MAX_ROUNDS = 20
 _EXACT = 1e-10
 
 
-class FeatureProblems:
-    """Targets given by centered `X` (n_samples, n_features) and `Y`, transposed."""
-
-    def __init__(self, X, Y):
-        self.X, self.Y = X, Y
-        self.norm = (Y**2).sum(axis=1)
-
-    def system(self, v, active):
-        """X'X and X'y of the active features, float64."""
-        columns = self.X.T[active].astype(np.float64)
-        return columns @ columns.T, columns @ self.Y[v]
-
-    def fitted(self, which, weights):
-        """Return X'(y - Xw), w'X'y and w'X'(y - Xw) of the targets `which` (n,)."""
-        predictions = np.empty((len(which), len(self.X)))
-        for prediction, w in zip(predictions, weights, strict=True):
-            active = np.flatnonzero(w)
-            prediction[:] = w[active] @ self.X.T[active].astype(np.float64)
-        residuals = self.Y[which] - predictions
-        gradient = (residuals.astype(self.X.dtype) @ self.X).astype(np.float64)
-        fitted = (predictions * self.Y[which]).sum(axis=1)
-        return gradient, fitted, (predictions * residuals).sum(axis=1)
-
-
-class GramProblems:
-    """Targets given by products X'X, X'y (n_targets, n_features) and y'y."""
-
-    def __init__(self, gram, products, norm):
-        self.gram, self.products, self.norm = gram, products, norm
-
-    def system(self, v, active):
-        """X'X and X'y of the active features."""
-        return self.gram[active[:, None], active], self.products[v, active]
-
-    def fitted(self, which, weights):
-        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw), as above."""
-        products = self.products[which]
-        gradient = products - weights @ self.gram
-        fitted = (weights * products).sum(axis=1)
-        return gradient, fitted, (weights * gradient).sum(axis=1)
-
-
-def polish(problems, weights, l1, l2):
+def polish(X, Y, weights, l1, l2):
     """Minimize 1/2 ||y - Xw||^2 + l1 |w|_1 + l2/2 |w|^2 exactly, in float64.
 
     With the support and the signs fixed the elastic net is a linear system. Features
     whose sign flips leave, features that break their optimality condition enter, until
     none does (feature-sign search: Lee, Battle, Raina & Ng 2007, "Efficient sparse
-    coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights`
+    coding algorithms"; Zou & Hastie 2005, eq. 3). Of centered `X` (n_samples,
+    n_features), targets `Y` (n_targets, n_samples), nearly optimal `weights`
     (n_targets, n_features) and penalties (n_targets,), returns the best round of each
     target by duality gap, or its start if none is better, and the gaps relative to y'y.
     """
@@ -68,7 +27,7 @@ def polish(problems, weights, l1, l2):
     best, best_gap = np.array(weights, dtype=np.float64), np.full(len(weights), np.inf)
     which = np.arange(len(weights))
     for _ in range(MAX_ROUNDS):
-        found = [_solve_signs(problems, v, signs[v], l1[v], l2[v]) for v in which]
+        found = [_solve_signs(X, Y[v], signs[v], l1[v], l2[v]) for v in which]
         regular = np.array([values is not None for values in found], dtype=bool)
         which = which[regular]
         if not which.size:
@@ -76,7 +35,7 @@ def polish(problems, weights, l1, l2):
         solved = np.stack([values for values in found if values is not None])
         flipped = solved * signs[which] < 0
         trial = np.where(flipped, 0.0, solved)
-        gap, gradient = relative_gap(problems, which, trial, l1[which], l2[which])
+        gap, gradient = relative_gap(X, Y[which], trial, l1[which], l2[which])
         better = gap <= best_gap[which]
         best[which[better]], best_gap[which[better]] = trial[better], gap[better]
         limit = l1[which, None] * (1 + 1e-10)
@@ -87,22 +46,27 @@ def polish(problems, weights, l1, l2):
     poor = np.flatnonzero(best_gap > _EXACT)  # or there was none, and it is infinite
     if poor.size:
         start = np.array(weights[poor], dtype=np.float64)
-        gap = relative_gap(problems, poor, start, l1[poor], l2[poor])[0]
+        gap = relative_gap(X, Y[poor], start, l1[poor], l2[poor])[0]
         better = gap < best_gap[poor]
         best[poor[better]], best_gap[poor[better]] = start[better], gap[better]
     return best, best_gap
 
 
-def relative_gap(problems, which, weights, l1, l2):
-    """Duality gaps over y'y (n,), and the gradients X'(y - Xw) (n, n_features)."""
-    gradient, fitted, left = problems.fitted(which, weights)
+def relative_gap(X, Y, weights, l1, l2):
+    """Duality gaps over y'y (n_targets,), and gradients (n_targets, n_features)."""
+    predictions = np.empty(Y.shape)
+    for prediction, w in zip(predictions, weights, strict=True):
+        active = np.flatnonzero(w)
+        prediction[:] = w[active] @ X.T[active].astype(np.float64)
+    residuals, norm = Y - predictions, (Y**2).sum(axis=1)
+    gradient = (residuals.astype(X.dtype) @ X).astype(np.float64)
+    fitted, left = ((predictions * each).sum(axis=1) for each in (Y, residuals))
     dual_norm = np.abs(gradient - l2[:, None] * weights).max(axis=1)
-    gaps = np.empty(len(which))
-    for i, v in enumerate(which):
-        w = weights[i]
+    gaps = np.empty(len(Y))
+    for i, w in enumerate(weights):
         sums = fitted[i], left[i], np.abs(w).sum(), w @ w
-        gap = duality_gap(sums, dual_norm[i], problems.norm[v], l1[i], l2[i])
-        gaps[i] = max(gap, 0.0) / problems.norm[v]
+        gap = duality_gap(sums, dual_norm[i], norm[i], l1[i], l2[i])
+        gaps[i] = max(gap, 0.0) / norm[i]
     return gaps, gradient
 
 
@@ -122,14 +86,14 @@ def duality_gap(sums, dual_norm, norm, l1, l2):
     return primal - dual
 
 
-def _solve_signs(problems, v, signs, l1, l2):
+def _solve_signs(X, y, signs, l1, l2):
     """Solve the linear system of the given signs; None when it is singular."""
     active = np.flatnonzero(signs)
-    weights = np.zeros(len(signs))
-    gram, right = problems.system(v, active)
+    weights, columns = np.zeros(len(signs)), X.T[active].astype(np.float64)
+    gram = columns @ columns.T
     gram.flat[:: len(active) + 1] += l2
     try:
-        weights[active] = np.linalg.solve(gram, right - l1 * signs[active])
+        weights[active] = np.linalg.solve(gram, columns @ y - l1 * signs[active])
     except np.linalg.LinAlgError:
         return None
     return weights
@@ -230,31 +194,6 @@ def anderson_weights(iterates):
     return weights / weights.sum()
 
 
-@njit(cache=True, nogil=True)
-def newton_target(gram, products, weights, l1, l2):
-    """Minimum among coefficients of the present signs; what would flip becomes zero."""
-    size = weights.size
-    right = np.empty(size)
-    if size == 0:
-        return right
-    # a pure lasso may be singular; a jump is kept only if the objective falls
-    ridge = 1e-9 * np.trace(gram) / size
-    for i in range(size):
-        gram[i, i] += max(l2, ridge)
-        right[i] = products[i] - l1 * np.sign(weights[i])
-    # Cholesky; both triangular solves run along rows
-    lower = np.linalg.cholesky(gram)
-    for i in range(size):
-        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
-    for i in range(size - 1, -1, -1):
-        right[i] /= lower[i, i]
-        subtract(right[:i], right[i], lower[i, :i])
-    for i in range(size):
-        if weights[i] * right[i] <= 0.0:
-            right[i] = 0.0
-    return right
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def dot(left, right):
     """Sum of products."""
@@ -299,6 +238,34 @@ def conjugate_gradients(gram, support, residual, l2, size):
         for a in range(residual.size):
             direction[a] = residual[a] + squares / before * direction[a]
     return step, change
+
+
+@njit(cache=True, nogil=True)
+def newton_step(weights, gradient, products, gram, penalties, width):
+    """Jump towards the minimum of the present signs, if the objective falls.
+
+    In place; of `gram` the first `width` columns count, which may be more than weights.
+    """
+    l1, l2 = penalties
+    support = np.flatnonzero(weights)
+    residual = np.empty(support.size, gram.dtype)
+    for a in range(support.size):
+        w = weights[support[a]]
+        residual[a] = gradient[support[a]] - l2 * w - l1 * np.sign(w)
+    step, change = conjugate_gradients(gram, support, residual, l2, width)
+    before = objective(weight_sums(weights, products, gradient), l1, l2)
+    kept_weights, kept_gradient = weights.copy(), gradient.copy()
+    moved = weights[support] + step
+    flips = np.flatnonzero(moved * weights[support] <= 0.0)
+    # the step went to `moved`, not to zero
+    subtract_rows(change, moved[flips].astype(gram.dtype), gram, support[flips])
+    moved[flips] = 0.0
+    for a in range(support.size):
+        weights[support[a]] = moved[a]
+    subtract(gradient, 1.0, change[: weights.size])
+    if objective(weight_sums(weights, products, gradient), l1, l2) >= before:
+        assign(weights, kept_weights)
+        assign(gradient, kept_gradient)
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.models._splitters import partition_order
-from neuroextrap.models.elastic_net._acceleration import FeatureProblems, polish
+from neuroextrap.models.elastic_net._acceleration import polish
 from neuroextrap.stats._validation import batches
 
 # rows of a Gram matrix that are changed at once: products of them stay small
@@ -208,13 +208,14 @@ def search_block(solver_class, folds, Y, options, out):
 
 def refit_block(solver_class, everything, Y, options, out, starts):
     """Fit a block's chosen models on all samples; fill in coefficients."""
-    solver = solver_class(everything, prepare_targets(everything, Y), options)
+    targets = prepare_targets(everything, Y)
+    solver = solver_class(everything, targets, options)
     l1 = out.alpha * out.l1_ratio
     l2 = out.alpha - l1
     nearly = solver.refit(starts.toarray(), l1, l2)
-    out.coef[:], out.dual_gap[:] = polish(
-        solver.problems(), nearly, l1 * len(Y), l2 * len(Y)
-    )
+    # feature-major, rows in the order of the folds: columns are contiguous
+    given = everything.features.T, targets.values, nearly
+    out.coef[:], out.dual_gap[:] = polish(*given, l1 * len(Y), l2 * len(Y))
 
 
 def grid_walk(order, n_alphas, patience, max_rise):
@@ -299,8 +300,8 @@ class Solver:
       number of folds (n,) whose duality gap did not close.
     - ``keep(which)``: keep their last solutions to restart from.
     - ``average(which)``: mean over folds of the solutions kept, (n, n_features).
-    - ``refit(start, l1, l2)``: coefficients of all targets; here, and for `problems`,
-      the only training set are all samples.
+    - ``refit(start, l1, l2)``: coefficients of all targets; here the only training set
+      are all samples.
     """
 
     # whether Gram matrices are needed in float64, whatever the features are
@@ -319,8 +320,3 @@ class Solver:
         """Choose the targets per block from the number of training sets."""
         # products of at most 200 MB in float64
         return int(np.clip(2.5e7 / (n_features * n_sets), 1, 64))
-
-    def problems(self):
-        """Return all targets on all samples, as `polish` takes them."""
-        # feature-major, rows in the order of the folds: columns are contiguous
-        return FeatureProblems(self._folds.features.T, self._targets.values)

@@ -16,13 +16,12 @@ from numba import njit
 
 from neuroextrap.models.elastic_net._acceleration import (
     assign,
-    conjugate_gradients,
     coordinate_minimum,
     dot,
     gap_closed,
     kth_largest,
     largest_magnitude,
-    objective,
+    newton_step,
     others_above,
     predicted_pulls,
     subtract,
@@ -247,34 +246,6 @@ def _sweep(weights, inner, block, l1, l2):
 
 
 @njit(nogil=True, inline="always")
-def _newton(state, products, f, l1, l2):
-    """Jump towards the minimum of the present signs, if the objective falls."""
-    size = state.size[f]
-    # views: what is written here is written into the state
-    weights, inner = state.weights[f, :size], state.inner[f, :size]
-    block = state.block[f]
-    support = np.flatnonzero(weights)
-    residual = np.empty(support.size, block.dtype)
-    for a in range(support.size):
-        w = weights[support[a]]
-        residual[a] = inner[support[a]] - l2 * w - l1 * np.sign(w)
-    step, change = conjugate_gradients(block, support, residual, l2, _width(state, f))
-    before = objective(weight_sums(weights, products, inner), l1, l2)
-    kept_weights, kept_inner = weights.copy(), inner.copy()
-    moved = weights[support] + step
-    flips = np.flatnonzero(moved * weights[support] <= 0.0)
-    # the step went to `moved`, not to zero
-    subtract_rows(change, moved[flips].astype(block.dtype), block, support[flips])
-    moved[flips] = 0.0
-    for a in range(support.size):
-        weights[support[a]] = moved[a]
-    subtract(inner, 1.0, change[:size])
-    if objective(weight_sums(weights, products, inner), l1, l2) >= before:
-        assign(weights, kept_weights)
-        assign(inner, kept_inner)
-
-
-@njit(nogil=True, inline="always")
 def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     """Sweep until the working set's own gap reaches `goal`; False at the limit."""
     size = state.size[f]
@@ -285,7 +256,9 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     for i in np.flatnonzero(weights):
         subtract(products, -weights[i], state.block[f, i, :size])
     for _ in range(max_sweeps):
-        _newton(state, products, f, l1, l2)
+        newton_step(
+            weights, inner, products, state.block[f], (l1, l2), _width(state, f)
+        )
         _sweep(weights, wider, state.block[f], l1, l2)
         dual = largest_magnitude(inner - l2 * weights)
         sums = weight_sums(weights, products, inner)
