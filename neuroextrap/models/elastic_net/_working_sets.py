@@ -18,7 +18,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     assign,
     coordinate_minimum,
     dot,
-    gap_closed,
+    duality_gap,
     kth_largest,
     largest_magnitude,
     newton_step,
@@ -138,7 +138,7 @@ def _is_solved(state, problem, f, l1, l2, goal):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
     products = problem.products[f][state.members[f, :size]]
     sums = weight_sums(state.weights[f, :size], products, state.inner[f, :size])
-    return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
+    return duality_gap(sums, dual, problem.norm[f], l1, l2) <= goal
 
 
 @njit(cache=True, nogil=True)
@@ -262,7 +262,7 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
         _sweep(weights, wider, state.block[f], l1, l2)
         dual = largest_magnitude(inner - l2 * weights)
         sums = weight_sums(weights, products, inner)
-        if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
+        if duality_gap(sums, dual, problem.norm[f], l1, l2) <= goal:
             return True
     return False
 
