@@ -52,9 +52,8 @@ MAX_ROUNDS = 100
 # to whose multiples loops over members are filled up: the last few take as long
 VECTORS = 32
 # six standard deviations of w'Ew, in units of the sum of (scale w)^2, where entries of
-# the symmetric E are uniform within half a unit: sqrt(2) sqrt(1/12) is one of them, and
-# the Gram matrix of all samples is rounded twice
-ROUNDING = 6 * 2**0.5 * (2 / 12) ** 0.5
+# the symmetric E are uniform within half a unit: sqrt(2) sqrt(1/12) is one of them
+ROUNDING = 6 * (2 / 12) ** 0.5
 # share of the goal that rounding may hide before features are asked
 MOST_HIDDEN = 0.25
 
