@@ -350,7 +350,7 @@ def fill_fits(
     at ``edges``, ``moments`` (M, F, K, K) those of the residuals. False as above.
     """
     n_folds, n_classes = len(edges) - 1, errors.shape[2]
-    nothing = np.int64(0)  # is held out; a literal would be compiled by itself
+    nothing = 0 * n_folds  # is held out; a literal would be compiled by itself
     n_fits, width = len(errors) * n_folds, labelings.counts.shape[1]
     work, longest = _workspace(1, width), _longest(edges)
     total, codes = np.zeros((width, width, TOGETHER)), np.empty(TOGETHER, np.int64)
