@@ -21,7 +21,7 @@ def own_codes(rng, strength, n_trials):
     return X.reshape(-1, N_FEATURES), y.ravel(), subject.ravel()
 
 
-@check(FAMILY, n_sets=800, quick=34)
+@check(FAMILY, n_sets=800, quick=8, mistakes=34)
 def leave_one_subject_out(rng, n_sets, *, mistake=False):
     """Means of a subject's conditions are exchanged; mistake: its single trials."""
     n_trials = 12 if mistake else 1

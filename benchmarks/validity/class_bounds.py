@@ -152,7 +152,7 @@ def _searchlight_bounds(rng, n_sets, declared):
     return np.array(missed)
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=300, quick=6, mistakes=8)
 def blocks(rng, n_sets, *, mistake=False):
     """Scans that share the noise of their block; mistake: blocks not declared."""
     name = "Bayes accuracy, searchlight, one test run"

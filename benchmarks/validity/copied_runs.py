@@ -29,7 +29,7 @@ def read(runs):
     return labeled_samples(imgs, [t for _, t in runs], masker=MASKER, t_r=T_R)
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def echo_trees(rng, n_sets, *, mistake=False):
     """Noise with thermal noise in every echo; the mistake: echoes are taken for runs.
 

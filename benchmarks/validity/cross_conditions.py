@@ -65,7 +65,7 @@ def labels_permuted(rng, data, **options):
         return light.fit(x, y, groups=2 * runs + task).region_scores_
 
 
-@check(FAMILY, n_sets=600, quick=6, mistakes=10)
+@check(FAMILY, n_sets=600, quick=5, mistakes=10)
 def unrelated_conditions(rng, n_sets, *, mistake=False):
     """Strong codes that conditions do not share; mistake: labels are permuted."""
     designs = chosen(itertools.product((4, 8, 16), (0.5, 1.0, 2.0)), n_sets)
@@ -142,7 +142,7 @@ def unrelated_moments_of_many_classes(rng, n_sets, *, mistake=False):
         yield from _moments(rng, n_sets, 16, signal, OWN, mistake)
 
 
-@check(FAMILY, n_sets=2000, quick=7, mistakes=14)
+@check(FAMILY, n_sets=2000, quick=5, mistakes=14)
 def unrelated_moments_of_lasting_codes(rng, n_sets, *, mistake=False):
     """Three codes of two moments each; mistake: no correction for pairs of moments."""
     for n_classes in (8,) if mistake else (5, 8):
@@ -174,7 +174,7 @@ def _moments(rng, n_sets, n_classes, signal, code, mistake):
     yield Row("Off the diagonal, all pairs at once", where, family)
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def unrelated_conditions_of_subjects(rng, n_sets, *, mistake=False):
     """Accuracy above names over subjects; mistake: codes that all of them have."""
     for n_classes in (2,) if mistake else chosen((2, 3, 4, 8), n_sets):

@@ -74,7 +74,7 @@ def one_split(rng, unit, n_alike, signal):
     return pair
 
 
-@check(FAMILY, n_sets=300, quick=6, mistakes=14)
+@check(FAMILY, n_sets=300, quick=5, mistakes=14)
 def decoders_of_one_split(rng, n_sets, *, mistake=False):
     """Exchangeable decoders; mistake: alike scans of a block counted as samples."""
     designs = [
@@ -199,7 +199,7 @@ PIPELINES = {
 }
 
 
-@check(FAMILY, n_sets=300, quick=7, mistakes=20)
+@check(FAMILY, n_sets=300, quick=5, mistakes=20)
 def several_pipelines(rng, n_sets, *, mistake=False):
     """The best of several pipelines; mistake: as if it were the only one."""
     designs = [
@@ -223,7 +223,7 @@ def several_pipelines(rng, n_sets, *, mistake=False):
         yield Row("Best of several pipelines, any of 8 regions", where, found)
 
 
-@check(FAMILY, n_sets=1500, quick=6, mistakes=10)
+@check(FAMILY, n_sets=1500, quick=5, mistakes=10)
 def six_pipelines(rng, n_sets, *, mistake=False):
     """The best of six, more often; mistake: as if it were the only one, of nine."""
     which, n_classes = ("images", 4) if mistake else ("pipelines", 8)
@@ -264,7 +264,7 @@ def _best_pipeline(rng, n_classes, n_runs, which, signal, *, alone):
     return maps["p_value_fwe_any"][1:].min() <= LEVEL
 
 
-@check(FAMILY, n_sets=400, quick=8)
+@check(FAMILY, n_sets=400, quick=6, mistakes=8)
 def lesions(rng, n_sets, *, mistake=False):
     """Regions of noise; mistake: what the rest tells, read as the region's loss."""
     y, runs = np.tile([0, 0, 1, 1], 6), np.arange(6).repeat(4)

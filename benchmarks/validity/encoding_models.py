@@ -80,7 +80,7 @@ def _scaled(train, test):
     return (train[:, varies] - mean) / scale, (test[:, varies] - mean) / scale
 
 
-@check(FAMILY, n_sets=60, quick=6)
+@check(FAMILY, n_sets=60, quick=5, mistakes=6)
 def stimuli_shown_once(rng, n_sets, *, mistake=False):
     """Accuracy among two lost by the default, of 54 stimuli shown once each.
 
@@ -161,7 +161,7 @@ DESIGNS = [  # training stimuli, their repeats, repeats of test stimuli, both as
 ]
 
 
-@check(FAMILY, n_sets=60, quick=6)
+@check(FAMILY, n_sets=60, quick=5, mistakes=6)
 def posteriors(rng, n_sets, *, mistake=False):
     """Mean largest posterior above accuracy; mistake: margins as they are."""
     few = [design for design in DESIGNS if design[0] <= 60]
@@ -215,7 +215,7 @@ def posteriors(rng, n_sets, *, mistake=False):
             yield Row("accuracy above mean largest posterior", design, below)
 
 
-@check(FAMILY, n_sets=200, quick=12, mistakes=24)
+@check(FAMILY, n_sets=200, quick=8, mistakes=24)
 def stimuli_in_several_runs(rng, n_sets, *, mistake=False):
     """Test stimuli shown in runs of their half; mistake: exchanged between halves.
 

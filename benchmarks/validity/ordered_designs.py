@@ -107,14 +107,14 @@ DESIGNS = {
 }
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def orders_of_classes(rng, n_sets, *, mistake=False):
     """Rows without a finding are in scope; mistake: one order that is not marked."""
     designs = UNMARKED if mistake else DESIGNS
     yield from told_rows(rng, n_sets, designs, mistake, set())
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def classes_that_follow_time(rng, n_sets, *, mistake=False):
     """Classes that come later on average, by chance too; mistake: nobody reads."""
     orders = {"slow or fast responses, slower late in a run": slowed, "choices": chosen}
@@ -189,7 +189,7 @@ COPIED = {
 }
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def copied_trials(rng, n_sets, *, mistake=False):
     """Rows without a finding are in scope; mistake: one order that is not marked."""
     designs = UNMARKED if mistake else COPIED

@@ -52,7 +52,7 @@ def pairing(rng, n_sets, *, mistake=False):
         yield Row("Pairing test, 5 regions at once", where, family)
 
 
-@check(FAMILY, n_sets=800, quick=6, mistakes=12)
+@check(FAMILY, n_sets=800, quick=5, mistakes=12)
 def model_comparison(rng, n_sets, *, mistake=False):
     """Exchangeable outcomes; mistake: one response counted as five stimuli.
 

@@ -61,7 +61,7 @@ def select(x, y):
     return x[:, np.sort(best)]
 
 
-@check(FAMILY, n_sets=400, quick=6)
+@check(FAMILY, n_sets=400, quick=5, mistakes=6)
 def leave_one_run_out(rng, n_sets, *, mistake=False):
     """Every classifier; mistake: voxels chosen with the labels before the test."""
     balanced = np.tile(np.repeat([0, 1, 2], 2), 4), np.repeat(np.arange(4), 6)
@@ -110,7 +110,7 @@ def exchanged_freely(rng, x, y, folds):
     return stats.permutation_p_value(accuracy[0], accuracy[1:])
 
 
-@check(FAMILY, n_sets=800, quick=8, mistakes=16)
+@check(FAMILY, n_sets=800, quick=6, mistakes=16)
 def folds_from_labels(rng, n_sets, *, mistake=False):
     """Stratified folds, also as a list; mistake: labels exchanged freely over them.
 
@@ -152,7 +152,7 @@ def folds_from_labels(rng, n_sets, *, mistake=False):
             yield Row(LOCAL, design, local[True])
 
 
-@check(FAMILY, n_sets=600, quick=12, mistakes=24)
+@check(FAMILY, n_sets=600, quick=8, mistakes=24)
 def scans_of_blocks(rng, n_sets, *, mistake=False):
     """Scans that share the noise of their block; mistake: blocks not declared."""
     runs, blocks = np.repeat(np.arange(3), 24), np.repeat(np.arange(18), 4)
@@ -176,7 +176,7 @@ def scans_of_blocks(rng, n_sets, *, mistake=False):
         yield Row(LOCAL, design, hits, in_scope=declared or mistake)
 
 
-@check(FAMILY, n_sets=600, quick=6)
+@check(FAMILY, n_sets=600, quick=5, mistakes=6)
 def one_split(rng, n_sets, *, mistake=False):
     """Labels of the test set alone move; mistake: voxels chosen with all labels."""
     y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)
@@ -202,7 +202,7 @@ def one_split(rng, n_sets, *, mistake=False):
         yield Row(FWE, f"{design}, 15 regions", family)
 
 
-@check(FAMILY, n_sets=1000, quick=8, mistakes=16)
+@check(FAMILY, n_sets=1000, quick=6, mistakes=16)
 def step_down(rng, n_sets, *, mistake=False):
     """Some regions active, the others not; mistake: uncorrected p-values."""
     y, runs = np.tile(np.repeat([0, 1, 2], 2), 4), np.repeat(np.arange(4), 6)

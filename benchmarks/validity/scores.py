@@ -35,7 +35,7 @@ def guesses(rng, design):
     return scores, rng.integers(6, size=24) + 6 * runs, runs
 
 
-@check(FAMILY, n_sets=800, quick=6, mistakes=12)
+@check(FAMILY, n_sets=800, quick=5, mistakes=12)
 def exchanged_targets(rng, n_sets, *, mistake=False):
     """Scores of guesses; mistake: runs that have their own targets are not told."""
     designs = ["hubs and ties", "unequal repeats, distractors", "runs of own targets"]
@@ -106,7 +106,7 @@ def equal_decoders(rng, n_sets, *, mistake=False):
                 yield Row(name, where, missed_bits, nominal=0.1)
 
 
-@check(FAMILY, n_sets=400, quick=8, mistakes=24)
+@check(FAMILY, n_sets=400, quick=6, mistakes=24)
 def few_tested(rng, n_sets, *, mistake=False):
     """Few targets among many distractors; mistake: as if all had been targets."""
     n_candidates, truth = 60, []

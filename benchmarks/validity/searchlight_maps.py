@@ -113,7 +113,7 @@ def fit(x, design, regions=REGIONS):
         return light.fit(x, design.y, groups=design.runs).region_scores_
 
 
-@check(FAMILY, n_sets=150, quick=6)
+@check(FAMILY, n_sets=150, quick=5, mistakes=6)
 def forward_maps(rng, n_sets, *, mistake=False):
     """Bounds for the classes; mistake: blocks, or runs as units, not declared."""
     bounds = "bayes_accuracy_bound", "class_information_bound"
@@ -137,7 +137,7 @@ def forward_maps(rng, n_sets, *, mistake=False):
             yield Row(f"{name}, {N_REGIONS} regions at once", where, missed)
 
 
-@check(FAMILY, n_sets=150, quick=7, mistakes=14)
+@check(FAMILY, n_sets=150, quick=5, mistakes=14)
 def e_value_maps(rng, n_sets, *, mistake=False):
     """E-values and e-BH; mistake: samples counted where runs are the units."""
     two = np.tile([0, 0, 1, 1], 12), np.repeat(np.arange(12), 4)
@@ -234,7 +234,7 @@ def drawn_classes(rng, kind, n_classes, n_runs):
     return x.swapaxes(0, 1).reshape(n_classes * n_runs, -1)
 
 
-@check(FAMILY, n_sets=150, quick=6)
+@check(FAMILY, n_sets=150, quick=5, mistakes=6)
 def average_bound_maps(rng, n_sets, *, mistake=False):
     """Bounds for the population; mistake: its stimuli chosen far apart."""
     truth = gaussian_truth(0.7, (100,), n_dims=5)[0], 5 / 2 * np.log2(1 + 0.7**-2)

@@ -98,7 +98,7 @@ def laws(rng):
     }
 
 
-@check(FAMILY, n_sets=300, quick=8, mistakes=20)
+@check(FAMILY, n_sets=300, quick=6, mistakes=20)
 def second_level(rng, n_sets, *, mistake=False):
     """Contrasts without effect; mistake: three runs of a subject as three subjects."""
     broken = {}
@@ -140,7 +140,7 @@ def beside_an_effect(rng, n_sets, *, mistake=False):
         yield Row(f"Second level, {name}, voxels without effect", where, hits)
 
 
-@check(FAMILY, n_sets=300, quick=8, mistakes=24)
+@check(FAMILY, n_sets=300, quick=6, mistakes=24)
 def permuted_maps(rng, n_sets, *, mistake=False):
     """Nobody carries information; mistake: every voxel permuted by itself."""
     designs = {

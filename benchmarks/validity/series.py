@@ -36,7 +36,7 @@ FILMS = [  # correlation, responses of a run, runs, exchange, whether it is mark
 ]
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def films(rng, n_sets, *, mistake=False):
     """Features and responses without relation; mistake: a film in free exchange."""
     for correlation, length, n_runs, exchange, is_marked in FILMS:
@@ -68,7 +68,7 @@ def films(rng, n_sets, *, mistake=False):
         yield Row(LOCAL, design + told, local, in_scope=mistake or not is_marked)
 
 
-@check(FAMILY, n_sets=150, quick=6)
+@check(FAMILY, n_sets=150, quick=5, mistakes=6)
 def attentive_runs(rng, n_sets, *, mistake=False):
     """Whole runs are attentive or not; mistake: bounds that count their samples."""
     regions = scipy.sparse.csr_array(np.kron(np.eye(20), np.ones((1, 2))))

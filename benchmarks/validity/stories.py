@@ -20,7 +20,7 @@ from neuroextrap.encoding import (
 SLOW, N_RUNS, LENGTH = 0.9, 6, 60
 
 
-@check(FAMILY, n_sets=200, quick=6)
+@check(FAMILY, n_sets=200, quick=5, mistakes=6)
 def continuous_encoding(rng, n_sets, *, mistake=False):
     """Slow features and responses without relation; mistake: moments exchanged."""
     if mistake:
@@ -73,7 +73,7 @@ def _censored(rng, n_sets, design):
     yield Row(FWE, f"{design}, a tenth left out, 24 voxels", family)
 
 
-@check(FAMILY, n_sets=400, quick=7)
+@check(FAMILY, n_sets=400, quick=5, mistakes=7)
 def bands_of_films(rng, n_sets, *, mistake=False):
     """A slow band that adds nothing; mistake: tested as if it were the only one."""
     for mix in (0.7,) if mistake else (0.0, 0.7):

@@ -72,7 +72,7 @@ DESIGNS = {
 }
 
 
-@check(FAMILY, n_sets=100, quick=12)
+@check(FAMILY, n_sets=100, quick=8, mistakes=12)
 def decoded_targets(rng, n_sets, *, mistake=False):
     """Targets without relation to samples; mistake: rows of a film exchanged freely."""
     films = [item for item in DESIGNS.items() if item[0].endswith("rows")]
@@ -97,7 +97,7 @@ def _decoded(drawn, rng):
         return light.fit(x, targets, groups=runs)
 
 
-@check(FAMILY, n_sets=100, quick=8)
+@check(FAMILY, n_sets=100, quick=6, mistakes=8)
 def model_distances(rng, n_sets, *, mistake=False):
     """Models without relation to patterns; mistake: a model made of the distances."""
     y = np.tile(np.arange(7), 6)

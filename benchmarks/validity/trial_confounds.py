@@ -47,7 +47,7 @@ def confounds(rng, y):
     yield level, level == "hard", "two levels, .8 and .2 hard"
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def confounded_classes(rng, n_sets, *, mistake=False):
     """Only the confound drives responses; mistake: labels exchanged within runs."""
     prefix = "unrestricted_" if mistake else ""
@@ -120,7 +120,7 @@ def equally_good(rng, signal, sizes, n_classes, n_trials, noises):
     return fitted
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=300, quick=6, mistakes=8)
 def equal_conditions(rng, n_sets, *, mistake=False):
     """Codes equally good in both; mistake: one of them is noisier."""
     designs = [

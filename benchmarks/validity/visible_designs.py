@@ -204,7 +204,7 @@ FURTHER_DESIGNS = {
 }
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def further_visible_designs(rng, n_sets, *, mistake=False):
     """Rows without a finding are in scope; mistake: one order that is not marked."""
     designs = UNMARKED if mistake else FURTHER_DESIGNS
@@ -229,7 +229,7 @@ def repeated_across_folds(x, y, _):
     return x[rows], y[rows], None, {"cv": KFold(6, shuffle=True, random_state=0)}
 
 
-@check(FAMILY, n_sets=300, quick=6)
+@check(FAMILY, n_sets=300, quick=5, mistakes=6)
 def refused_designs(rng, n_sets, *, mistake=False):
     """Share of designs that are analyzed though they should be refused.
 

@@ -63,8 +63,9 @@ def permuted_codes(
     permuted[:, moved] = orders
     if labels.trained and not pairing:
         check_labelings(permuted, design)
+    where = _IN_FOLDS if confined else _FREELY
     found = [
-        _without_groups(confined) if labels.groups is None else None,
+        without_groups(where) if labels.groups is None else None,
         _LABEL_MADE if confined and follow is None else None,
         *found,
         few_exchanges(few),
@@ -156,14 +157,15 @@ def _sorted_folds(balance):
     return Finding(*seen, because, "accuracies may be too low", remedy)
 
 
-def _without_groups(confined):
-    """Return the Finding that no runs were given, which says where labels move."""
-    where = "freely over all samples"
-    if confined:
-        where = "within the test folds, which cv made from the labels"
-    because = f"no runs were given (groups=None) and labels were exchanged {where}"
-    effect = f"{TOO_SMALL} if samples were acquired in runs"
-    remedy = "give groups, so that labels are exchanged within runs"
+_FREELY = "freely over all samples"
+_IN_FOLDS = "within the test folds, which cv made from the labels"
+
+
+def without_groups(where, what="labels", of="samples", groups="groups"):
+    """Return the Finding that no runs were given, which says what was exchanged."""
+    because = f"no runs were given (groups=None) and {what} were exchanged {where}"
+    effect = f"{TOO_SMALL} if {of} were acquired in runs"
+    remedy = f"give {groups}, so that {what} are exchanged within runs"
     return Finding("no_groups", "doubtful", 0.0, P_VALUES, because, effect, remedy)
 
 

@@ -30,7 +30,7 @@ from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._validation import random_generator
 
-POPULATION_NOTE = (
+_POPULATION = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
     "which the {classes} were drawn at random; for hand-picked {classes} use "
     "bayes_accuracy_bound and class_information_bound instead"
@@ -242,12 +242,17 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
         if options.e_value_order == "chronological":
             chosen_from = "the runs before first_tested_run, which later orders test"
         notes.append(_AUTOMATIC.format(chosen_from=chosen_from))
-    notes.append(POPULATION_NOTE.format(classes="classes"))
-    tested = TestDesign(
-        design.n_classes, n_repeats, confidence_level=options.confidence_level
-    )
-    if tested.is_vacuous:
-        notes.append(_VACUOUS.format(n_classes=design.n_classes))
+    level = options.confidence_level
+    return [*notes, *population_notes(design.n_classes, n_repeats, level)]
+
+
+def population_notes(
+    n_classes: int, n_repeats: Any, level: float, of: str = "classes"
+) -> list[str]:
+    """Return what bounds say `of` classes (or stimuli) that were not shown."""
+    notes = [_POPULATION.format(classes=of)]
+    if TestDesign(n_classes, n_repeats, confidence_level=level).is_vacuous:
+        notes.append(_VACUOUS.format(n_classes=n_classes, classes=of))
     return notes
 
 
@@ -257,9 +262,9 @@ _AUTOMATIC = (
     "exactly give shrinkage a number"
 )
 _VACUOUS = (
-    "average_bayes_accuracy_bound is at chance everywhere: with {n_classes} classes "
-    "even perfect accuracy says too little about classes that were not shown; use "
-    "bayes_accuracy_bound, which holds for the given classes"
+    "average_bayes_accuracy_bound is at chance everywhere: with {n_classes} {classes} "
+    "even perfect accuracy says too little about {classes} that were not shown; use "
+    "bayes_accuracy_bound, which holds for the given {classes}"
 )
 
 

@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import stats
 from neuroextrap.design._course_of_runs import findings_of_series
-from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import of_unit_length
-from neuroextrap.design._permutations import exchanged, few_exchanges
-from neuroextrap.design._tests import POPULATION_NOTE
+from neuroextrap.design._permutations import exchanged, few_exchanges, without_groups
+from neuroextrap.design._tests import population_notes
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
@@ -49,10 +48,11 @@ _NO_BOUNDS = (
     "no lower bounds: some candidates have no test response, so that accuracy says "
     "nothing of theirs"
 )
-_VACUOUS = (
-    "average_bayes_accuracy_bound is at chance everywhere: with {} stimuli even "
-    "perfect accuracy says too little about stimuli that were not shown; use "
-    "bayes_accuracy_bound, which holds for the given stimuli"
+_UNGROUPED = (
+    "over the whole test set",
+    "stimuli",
+    "responses",
+    "groups (in a table of stimuli a column run)",
 )
 _EXACT = (
     "p-values permute which stimulus goes with which test response; they are exact if "
@@ -195,7 +195,7 @@ def findings_of_pairing(estimator, run, order):
     experiment, exchange = run.test, run.exchange
     n_others = run.plan.n_permutations if exchange is None else len(exchange.codes)
     ungrouped = experiment.groups is None and estimator.exchange == "rows"
-    found = [_NO_GROUPS] if ungrouped else []
+    found = [without_groups(*_UNGROUPED)] if ungrouped else []
     if n_others < estimator.n_permutations:
         found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
     found += findings_of_rows(experiment, estimator.exchange, order)
@@ -214,19 +214,6 @@ def findings_of_rows(experiment, exchange, order=None):
         None if experiment.groups is None else experiment.groups[rows],
         exchange=exchange,
     )
-
-
-_NO_GROUPS = Finding(
-    "no_groups",
-    "doubtful",
-    0.0,
-    P_VALUES,
-    "no runs were given (groups=None) and stimuli were exchanged over the whole test "
-    "set",
-    f"{TOO_SMALL} if responses were acquired in runs",
-    "give groups (in a table of stimuli a column run), so that stimuli are exchanged "
-    "within runs",
-)
 
 
 def _is_noisier(experiment):
@@ -266,9 +253,7 @@ def _bound_notes(estimator, experiment):
     if repeats is None:
         return [_NO_BOUNDS]
     level = estimator.confidence_level
-    tested = stats.TestDesign(n_candidates, repeats, confidence_level=level)
-    note = POPULATION_NOTE.format(classes="stimuli")
-    return [note, _VACUOUS.format(n_candidates)] if tested.is_vacuous else [note]
+    return population_notes(n_candidates, repeats, level, "stimuli")
 
 
 def prediction_scores(

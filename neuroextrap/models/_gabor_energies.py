@@ -6,10 +6,9 @@ import numpy as np
 
 from neuroextrap.models._receptive_fields import (
     cell_means,
-    gaussian_windows,
-    grid_centers,
     in_batches,
     mirrored_energies,
+    window_grids,
     windowed_waves,
 )
 from neuroextrap.stats._validation import real_array
@@ -58,9 +57,7 @@ class GaborBank(NamedTuple):
     def windows(self, frequency):
         """Yield (centers, Gaussian weights) down, then across the image."""
         period = min(self.shape) / frequency
-        for size in self.shape:
-            centers = grid_centers(size, self.step * period)
-            yield centers, gaussian_windows(size, centers, self.window * period)
+        return window_grids(self.shape, self.step * period, self.window * period)
 
     def energies(self, images, most=None):
         """Yield energies (n_images, n_orientations, n_rows, n_columns) by frequency."""

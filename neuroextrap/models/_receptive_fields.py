@@ -152,11 +152,23 @@ _PIXELS = 2**19
 
 def cell_means(images, grid):
     """Average images (n_images, height, width) over a grid of cells (down, across)."""
-    windows = [
-        area_windows(size, n).astype(images.dtype, copy=False)
-        for size, n in zip(images.shape[1:], grid, strict=True)
-    ]
-    return separable_sums(images, *windows)
+    return separable_sums(images, *_cell_windows(images, grid))
+
+
+def _cell_windows(images, grid):
+    """Return weights that average images over cells, down and across."""
+    windows = map(area_windows, images.shape[1:3], grid)
+    return [each.astype(images.dtype, copy=False) for each in windows]
+
+
+def local_moments(images, rows, columns):
+    """Means and standard deviations of images (n_images, height, width) in windows."""
+    # variances do not depend on an offset; values about zero keep their digits
+    offset = images.mean(axis=(1, 2), keepdims=True)
+    about = images - offset
+    mean = separable_sums(about, rows, columns)
+    square = separable_sums(np.square(about, out=about), rows, columns)
+    return mean + offset[:, :, 0], np.sqrt(np.maximum(square - mean**2, 0))
 
 
 def opponent_channels(images):
@@ -167,18 +179,10 @@ def opponent_channels(images):
 
 def opponent_features(images, grid):
     """Means and standard deviations of color-opponent channels over cells."""
-    parts = []
+    windows, parts = _cell_windows(images, grid), []
     for some in in_batches(images):
-        features = []
-        for channel in opponent_channels(some):
-            # variances do not depend on an offset; values about zero keep their digits
-            offset = channel.mean(axis=(1, 2), keepdims=True)
-            channel -= offset
-            mean = cell_means(channel, grid)
-            square = cell_means(np.square(channel, out=channel), grid)
-            contrast = np.sqrt(np.maximum(square - mean**2, 0))
-            features += [mean + offset[:, :, 0], contrast]
-        parts.append(features)
+        both = [local_moments(each, *windows) for each in opponent_channels(some)]
+        parts.append([*both[0], *both[1]])
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
@@ -241,6 +245,13 @@ def gaussian_windows(size, centers, width):
     """Gaussian densities of `size` pixels along one side, (n_centers, size)."""
     distance = np.arange(size)[None] - np.asarray(centers)[:, None]
     return np.exp(-0.5 * (distance / width) ** 2) / (width * np.sqrt(2 * np.pi))
+
+
+def window_grids(shape, step, width):
+    """Yield centers and Gaussian weights (n_centers, size) down, then across."""
+    for size in shape:
+        centers = grid_centers(size, step)
+        yield centers, gaussian_windows(size, centers, width)
 
 
 def windowed_waves(centers, weights, rate):

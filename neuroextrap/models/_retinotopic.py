@@ -15,10 +15,9 @@ from neuroextrap.models._receptive_fields import (
     NamedFeatures,
     check_images,
     described,
-    gaussian_windows,
     gray_levels,
-    grid_centers,
-    separable_sums,
+    local_moments,
+    window_grids,
 )
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
@@ -134,25 +133,17 @@ class RetinotopicFeatures(NamedFeatures, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         images = check_images(gray_levels(check_images(images)), self.image_shape_)
-        # variances do not depend on an offset; values about zero keep their digits
-        offset = images.mean(axis=(1, 2), keepdims=True)
         features = []
         for width in self.widths_:
-            rows, columns = (w for _, w in self._windows(width))
-            mean = separable_sums(images - offset, rows, columns)
-            square = separable_sums((images - offset) ** 2, rows, columns)
-            if self.luminance:
-                features.append(mean + offset[:, :, 0])
-            if self.contrast:
-                features.append(np.sqrt(np.maximum(square - mean**2, 0)))
+            windows = (weights for _, weights in self._windows(width))
+            luminance, contrast = local_moments(images, *windows)
+            features += [luminance] * self.luminance + [contrast] * self.contrast
         return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
     def _windows(self, width):
-        """Yield (centers, weights that sum to one) down, then across the image."""
-        for size in self.image_shape_:
-            centers = grid_centers(size, self.step * width)
-            weights = gaussian_windows(size, centers, width)
-            yield centers, weights / weights.sum(axis=1, keepdims=True)
+        """Return (centers, weights that sum to one) down, then across the image."""
+        sides = window_grids(self.image_shape_, self.step * width, width)
+        return [(x, w / w.sum(axis=1, keepdims=True)) for x, w in sides]
 
     def _describe(self):
         """Set the attributes that locate and name the features."""

@@ -55,6 +55,15 @@ def _workspace(n_held: int, width: int) -> Any:
 
 
 @_compile
+def _longest(edges: Any) -> int:
+    """Return the size of the largest fold."""
+    longest = 0
+    for f in range(len(edges) - 1):
+        longest = max(longest, edges[f + 1] - edges[f])
+    return longest
+
+
+@_compile
 def _fill_total(sums: Any, members: Any, edges: Any, total: Any, column: int) -> None:
     """Fill the upper triangle of Y'E over all samples, of one labeling."""
     n_classes = len(edges) - 1
@@ -303,7 +312,7 @@ def fill_labelings(
     """
     n_samples, n_classes, n_labelings = len(dense), out.shape[1], out.shape[2]
     width = labelings.counts.shape[1]
-    work = _workspace(np.diff(folds.edges).max(), width)
+    work = _workspace(_longest(folds.edges), width)
     sums = np.zeros((TOGETHER, width, n_samples))
     total = np.zeros((width, width, TOGETHER))
     codes = np.empty(TOGETHER, np.int64)
@@ -341,8 +350,9 @@ def fill_fits(
     at ``edges``, ``moments`` (M, F, K, K) those of the residuals. False as above.
     """
     n_folds, n_classes = len(edges) - 1, errors.shape[2]
+    nothing = 0 * n_folds  # is held out; a literal would be compiled by itself
     n_fits, width = len(errors) * n_folds, labelings.counts.shape[1]
-    work, longest = _workspace(1, width), np.diff(edges).max()
+    work, longest = _workspace(1, width), _longest(edges)
     total, codes = np.zeros((width, width, TOGETHER)), np.empty(TOGETHER, np.int64)
     margins = np.empty((n_classes, TOGETHER))
     for start in range(0, n_fits, TOGETHER):
@@ -356,7 +366,7 @@ def fill_fits(
             for k in range(width):
                 work.counts[k, x] = labelings.counts[folds[x], k, labels[x]]
                 work.constants[k, x] = labelings.constants[folds[x], k, labels[x]]
-        _fit_fold(total, 0, n_classes, labelings.is_ridge, work)
+        _fit_fold(total, nothing, n_classes, labelings.is_ridge, work)
         for i in range(longest):
             points = np.minimum(edges[folds] + i, edges[folds + 1] - 1)
             work.errors[0] = 0.0
