@@ -48,19 +48,25 @@ from neuroextrap.stats._validation import (
 )
 
 
+def checked_parameters(estimator):
+    """Return parameters by name; raise if one is none that its table allows."""
+    random_generator(estimator.random_state)
+    check_flags_of(estimator)
+    given = flat_parameters(estimator)
+    for row in PARAMETERS:
+        known = row.option is not None and row.name in given
+        if known and estimator.kind in row.of:
+            row.option.check(row.name, given[row.name])
+    return given
+
+
 class RunParameters(SimpleNamespace):
     """Parameters of an analysis of regions; checked when made."""
 
     @classmethod
     def of(cls, estimator):
         """Take them from an estimator, and check them before any data are read."""
-        random_generator(estimator.random_state)
-        check_flags_of(estimator)
-        given = flat_parameters(estimator)
-        for row in PARAMETERS:
-            known = row.option is not None and row.name in given
-            if known and estimator.kind in row.of:
-                row.option.check(row.name, given[row.name])
+        given = checked_parameters(estimator)
         check_flags(per_fold=given["per_fold"])
         if given["per_fold"] and estimator.kind != "searchlight":
             raise ValueError("per_fold=True is for a searchlight; leave it out of keep")

@@ -240,7 +240,7 @@ def prepare_run(X, y, groups, options):
     check_integer(options.n_splits, "n_splits", minimum=1)
     _check_preparation(options.center, options.scale, codes, group_codes)
     X = scale_scans(X) if options.scale == "mean" else X
-    X = center_groups(X, group_codes) if options.center == "group" else X
+    X = center_groups(X, groups) if options.center == "group" else X
     rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
         rotation_invariant = isinstance(classifier, CanonicalVariates)
@@ -263,7 +263,6 @@ def prepare_run(X, y, groups, options):
 
 def _check_samples(X, y, groups):
     """Return finite float64 samples, with one label and one group per row."""
-    X = check_numbers(X, "X").astype(np.float64, copy=False)
     if X.ndim != 2:
         raise ValueError(
             f"X must have shape (n_samples, n_features), got {X.shape}; give one row "

@@ -26,7 +26,14 @@ def linear_scores(classifier, X):
     log odds. The link ("softmax" or "sigmoids") is the one that gives the posteriors.
     """
     if isinstance(classifier, VoxelwiseGaussian):
-        return _voxelwise_scores(classifier, X)
+        if classifier.variance != "pooled":
+            raise TypeError(
+                "VoxelwiseGaussian(variance='class') has no linear scores; use "
+                "variance='pooled'"
+            )
+        variances = np.where(classifier.variances_ > 0, classifier.variances_, np.inf)
+        weights = classifier.means_ / variances
+        return weights, classifier.predict_log_proba(X), "softmax"
     steps, last = _linear_steps(classifier)
     weights = np.asarray(last.coef_, dtype=np.float64)
     scores = np.asarray(classifier.decision_function(X), dtype=np.float64)
@@ -95,17 +102,6 @@ def _find_link(classifier, X, scores):
         "normalized sigmoids of its decision function, so that their derivative is not "
         "known; use another classifier"
     )
-
-
-def _voxelwise_scores(model, X):
-    """Return the scores of independent voxels, linear when variances are shared."""
-    if model.variance != "pooled":
-        raise TypeError(
-            "VoxelwiseGaussian(variance='class') has no linear scores; use "
-            "variance='pooled'"
-        )
-    variances = np.where(model.variances_ > 0, model.variances_, np.inf)
-    return model.means_ / variances, model.predict_log_proba(X), "softmax"
 
 
 def sensitivity_map(

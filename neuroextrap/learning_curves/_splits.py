@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from neuroextrap.learning_curves._sensitivity import (
-    feature_maps,
-    pattern_factor,
-)
+from neuroextrap.learning_curves._sensitivity import feature_maps, pattern_factor
 from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.stats._validation import (
     check_flags,

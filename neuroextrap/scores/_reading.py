@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.margins.classifiers._targets import METRICS
-from neuroextrap.stats._accuracy import TieMeans, accuracy_weights, spread_ties
+from neuroextrap.stats._accuracy import accuracy_weights, spread_ties, tie_means
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import FloatArray, check_choice, check_numbers
 
@@ -74,7 +74,7 @@ class ScoreMatrix:
         self, labelings: NDArray[np.intp], set_size: int
     ) -> FloatArray:
         """Return the accuracy of other columns of targets (n_labelings, n_trials)."""
-        mean = TieMeans(accuracy_weights(self.n_candidates, [set_size]))
+        weights = accuracy_weights(self.n_candidates, [set_size])
         repeats = self.repeats
         total = np.zeros(len(labelings))
         for row, scores in enumerate(self.scores):
@@ -82,7 +82,7 @@ class ScoreMatrix:
             own = scores[columns]
             below = np.searchsorted(ordered, own, side="left")
             tied = np.searchsorted(ordered, own, side="right") - below - 1
-            total += mean(below, tied)[:, 0] / repeats[columns]
+            total += tie_means(weights, below, tied)[:, 0] / repeats[columns]
         return total / np.count_nonzero(repeats)
 
 
@@ -108,7 +108,7 @@ class Ranks(NamedTuple):
     def among(self, set_size: int) -> FloatArray:
         """Chance of every trial (n_trials,) to be right among random candidates."""
         weights = accuracy_weights(len(self.attracted), [set_size])
-        return np.asarray(TieMeans(weights)(self.beaten, self.tied)[:, 0])
+        return np.asarray(tie_means(weights, self.beaten, self.tied)[:, 0])
 
     def target_means(self, values: FloatArray) -> FloatArray:
         """Average over the trials of every candidate (n_candidates,), NaN without."""

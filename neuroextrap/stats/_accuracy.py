@@ -113,24 +113,20 @@ def spread_ties(
     return wins / np.count_nonzero(per_class, axis=-1)[:, np.newaxis]
 
 
-class TieMeans:
-    """Mean of weights over the bins L..L+T that a tied point may fall in."""
+def tie_means(
+    weights: FloatArray, n_beaten: NDArray[np.intp], n_tied: NDArray[np.intp]
+) -> FloatArray:
+    """Average weights (n_bins, n_sizes) over the bins that tied points may fall in.
 
-    def __init__(self, weights: FloatArray):
-        """Store weights (n_bins, n_sizes) and their running sums."""
-        self.weights = weights
-        self.sums = np.concatenate([np.zeros((1, weights.shape[1])), weights.cumsum(0)])
-
-    def __call__(
-        self, n_beaten: NDArray[np.intp], n_tied: NDArray[np.intp]
-    ) -> FloatArray:
-        """Return (n, n_sizes); counts out of range belong to no point."""
-        last = len(self.weights) - 1
-        low = np.clip(n_beaten, 0, last)
-        high = np.clip(n_beaten + n_tied, low, last)
-        n_bins = (high - low + 1)[:, np.newaxis]
-        several = (self.sums[high + 1] - self.sums[low]) / n_bins
-        return np.where(n_bins == 1, self.weights[low], several)
+    The shape is (n, n_sizes); counts out of range belong to no point.
+    """
+    sums = np.concatenate([np.zeros((1, weights.shape[1])), weights.cumsum(0)])
+    last = len(weights) - 1
+    low = np.clip(n_beaten, 0, last)
+    high = np.clip(n_beaten + n_tied, low, last)
+    n_bins = (high - low + 1)[:, np.newaxis]
+    several = (sums[high + 1] - sums[low]) / n_bins
+    return np.where(n_bins == 1, weights[low], several)
 
 
 def _counts(

@@ -17,8 +17,8 @@ from neuroextrap.stats._shared_options import as_options, described_by, takes_op
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_accuracy,
     check_choice,
-    check_probabilities,
     check_set_sizes,
     warn,
 )
@@ -220,7 +220,7 @@ def accuracy_upper_bound(
     array(0.194...)
     """
     described = as_options(TestDesign, accuracy_upper_bound, design)
-    values = check_probabilities(accuracy, "accuracy")
+    values = check_accuracy(accuracy)
     if check_choice(method, "method", ("clopper_pearson", "kl")) == "kl":
         return np.asarray(1 - kl_of_design(1 - values, described))
     n_correct, n_test = count_correct(values, described)

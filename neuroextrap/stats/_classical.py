@@ -11,9 +11,9 @@ from scipy.stats.contingency import crosstab
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_accuracy,
     check_choice,
     check_n_classes,
-    check_probabilities,
     check_real,
     nats_per_unit,
 )
@@ -58,9 +58,8 @@ def fano_information(
     array([0.      , 0.596...,  3.      ])
     """
     unit = nats_per_unit(base)
-    values, k = np.broadcast_arrays(
-        check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
-    )
+    given = check_accuracy(accuracy), check_n_classes(n_classes)
+    values, k = np.broadcast_arrays(*given)
     error = 1 - values
     entropy = entr(error) + entr(values)
     information = np.maximum(np.log(k) - entropy - error * np.log(k - 1), 0)

@@ -17,9 +17,9 @@ from neuroextrap.stats._gaussian_limit import (
 )
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_accuracy,
     check_information,
     check_n_classes,
-    check_probabilities,
     nats_per_unit,
 )
 
@@ -125,7 +125,7 @@ def min_information(
     array([0.      , 1.415258, 4.137655, 6.540039])
     """
     unit = nats_per_unit(base)
-    values, k = check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
+    values, k = check_accuracy(accuracy), check_n_classes(n_classes)
     return np.asarray(_per_size(_information_of, values, k) / unit)
 
 

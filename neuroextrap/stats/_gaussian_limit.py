@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri
 
 from neuroextrap.stats._accuracy import half_lost_point
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
     batches,
@@ -76,12 +77,7 @@ def gaussian_identification_accuracy(
     sizes = check_real_set_sizes(set_sizes)
     nats = check_information(information) * nats_per_unit(base)
     shift = np.sqrt(2 * nats).reshape(nats.shape + (1,) * sizes.ndim)
-    return gaussian_accuracy(shift, sizes)
-
-
-def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
-    """Return piBar_k(c) for broadcast shifts c >= 0 and sizes k."""
-    c, k = np.broadcast_arrays(np.asarray(shift, float), np.asarray(set_size, float))
+    c, k = np.broadcast_arrays(shift, sizes)
     out = np.where(np.isnan(c), np.nan, 1.0)
     # beyond this shift every distractor is out of reach of double precision
     todo = np.flatnonzero(np.isfinite(c.ravel()) & (c.ravel() < 60))
@@ -89,9 +85,9 @@ def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
     # the integrand is log-concave, and falls at least like exp(-z**2 / 2) from its mode
     nodes, weights = gauss_legendre_panels(np.linspace(-9.5, 9.5, 65), 20)
     for batch in batches(len(todo), _BATCH):
-        shift, size = c.ravel()[todo[batch]], k.ravel()[todo[batch]]
-        z = _mode(shift, size)[:, np.newaxis] + nodes
-        log_density = -0.5 * (z - shift[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
+        at, size = c.ravel()[todo[batch]], k.ravel()[todo[batch]]
+        z = _mode(at, size)[:, np.newaxis] + nodes
+        log_density = -0.5 * (z - at[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
         power = (size[:, np.newaxis] - 1) * log_ndtr(z)
         total = (np.exp(log_density + power) * weights).sum(axis=-1)
         flat[todo[batch]] = np.minimum(total, 1.0)
@@ -195,6 +191,7 @@ def implied_information(
     return (0.5 * shift**2 / unit).reshape(curves.shape[:-1])
 
 
+@described_by(implied_information)
 def resolution_information(
     n_classes: int, n_test: int, set_sizes: ArrayLike, *, base: float = 2
 ) -> FloatArray:
@@ -212,8 +209,6 @@ def resolution_information(
         Number of test points, at least 1.
     set_sizes : int or array-like of int of shape (n_sizes,)
         Sizes of the curves, of 2..n_classes.
-    base : float, default=2
-        Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------
@@ -314,6 +309,7 @@ def quintic_coefficients(
     return np.stack([f0, d0, s0 / 2, cubic, quartic, quintic])
 
 
+@described_by(implied_information)
 def information_drift(
     accuracy: ArrayLike, set_sizes: ArrayLike, *, base: float = 2
 ) -> FloatArray:
@@ -330,8 +326,6 @@ def information_drift(
         Accuracy curves, see :func:`average_accuracy`; NaN gives NaN.
     set_sizes : array-like of int of shape (n_sizes,)
         At least two sizes k >= 2.
-    base : float, default=2
-        Unit of information: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------

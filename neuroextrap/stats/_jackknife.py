@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, stdtrit
 
 from neuroextrap.stats._accuracy import (
-    TieMeans,
     average_accuracy,
     half_lost_point,
     subset_weights,
+    tie_means,
     win_distribution,
 )
 from neuroextrap.stats._gaussian_limit import (
@@ -49,11 +49,11 @@ def leave_one_class_out_accuracy(
     above = ~(beaten | tied)
     tied[np.arange(len(y)), y] = False
     n_beaten, n_tied = beaten.sum(axis=1), tied.sum(axis=1)
-    mean = TieMeans(subset_weights(n_classes - 2, np.atleast_1d(sizes) - 1))
-    weight = 1 / repeats[y][:, np.newaxis]
-    total = beaten.T @ (weight * mean(n_beaten - 1, n_tied))
-    total += tied.T @ (weight * mean(n_beaten, n_tied - 1))
-    total += above.T @ (weight * mean(n_beaten, n_tied))
+    weights = subset_weights(n_classes - 2, np.atleast_1d(sizes) - 1)
+    share = 1 / repeats[y][:, np.newaxis]
+    total = beaten.T @ (share * tie_means(weights, n_beaten - 1, n_tied))
+    total += tied.T @ (share * tie_means(weights, n_beaten, n_tied - 1))
+    total += above.T @ (share * tie_means(weights, n_beaten, n_tied))
     targets = np.count_nonzero(repeats) - (repeats > 0)
     curves = np.clip(total / targets[:, np.newaxis], 0, 1)
     return curves.reshape((n_classes, *sizes.shape))
@@ -231,7 +231,7 @@ def average_accuracy_interval(
     return classes.accuracy_ends(accuracy, classes.error(curves, sizes), sizes, level)
 
 
-@described_by(average_accuracy_interval)
+@described_by(average_accuracy_interval, implied_information_jackknife)
 def implied_information_interval(
     margins: ArrayLike,
     y_true: ArrayLike,
@@ -256,8 +256,6 @@ def implied_information_interval(
         Set sizes k of 2..n_classes that the fit uses.
     confidence_level : float, default=0.95
         Confidence level of the interval.
-    base : float, default=2
-        Unit of the result: 2 for bits, ``math.e`` for nats.
 
     Returns
     -------

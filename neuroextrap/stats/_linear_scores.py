@@ -116,9 +116,6 @@ def _basis(columns: FloatArray) -> FloatArray:
     return np.asarray(left[:, values > _RANK_TOLERANCE])
 
 
-Smoother = Callable[[FloatArray], FloatArray]
-
-
 @dataclass(frozen=True)
 class Scorer(ABC):
     """A statistic for many rearranged designs and all features at once."""
@@ -226,7 +223,7 @@ class SmoothedT(Scorer):
     name = "pseudo_t"
     total: FloatArray
     degrees_of_freedom: int
-    smooth: Smoother
+    smooth: Callable[[FloatArray], FloatArray]
 
     def __call__(self, designs: FloatArray) -> FloatArray:
         columns = range(designs.shape[2])

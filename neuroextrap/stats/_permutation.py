@@ -175,7 +175,10 @@ def draw_labelings(
         )
     draw = _listed if others <= _LISTED * n_permutations else _drawn
     codes = draw(units, min(others, n_permutations), random_generator(random_state))
-    few = FewLabelings(others, _n_renamings(units)) if others < n_permutations else None
+    few = None
+    if others < n_permutations:  # exchanges of names turn each labeling into another
+        _, alike = np.unique(np.array(units.counts), axis=1, return_counts=True)
+        few = FewLabelings(others, math.prod(map(math.factorial, alike.tolist())))
     return units.labels[codes[:, units.of_sample]], few
 
 
@@ -220,12 +223,6 @@ def shift_rows(
     for run, offset in zip(runs, offsets.T, strict=True):
         orders[:, run] = run[(np.arange(len(run)) - offset[:, None]) % len(run)]
     return orders
-
-
-def _n_renamings(units: _Units) -> int:
-    """Count the exchanges of class names that turn every labeling into another."""
-    _, alike = np.unique(np.array(units.counts), axis=1, return_counts=True)
-    return math.prod(map(math.factorial, alike.tolist()))
 
 
 def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> _Units:

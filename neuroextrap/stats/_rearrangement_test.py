@@ -185,10 +185,11 @@ class Permuted:
         self.counts.n_reached[part.features] += found.counts.n_reached
         maxima = self.counts.maxima[part.permutations]
         np.maximum(maxima, found.counts.maxima, out=maxima)
-        both = [self.largest[part.permutations], found.largest]
-        n_kept = self.largest.shape[1]
-        kept = keep_largest(np.concatenate(both, axis=1), n_kept)
-        self.largest[part.permutations] = kept
+        largest = found.largest
+        if part.features != slice(None) or not largest.size:
+            both = [self.largest[part.permutations], largest]
+            largest = keep_largest(np.concatenate(both, axis=1), self.largest.shape[1])
+        self.largest[part.permutations] = largest
         if self.n_left is not None and found.n_left is not None:
             self.n_left += found.n_left
         for name, values in found.cluster_maxima.items():

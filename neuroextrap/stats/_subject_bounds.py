@@ -16,11 +16,11 @@ from neuroextrap.stats._pvalues import e_value_false_discovery_rate
 from neuroextrap.stats._validation import (
     FloatArray,
     brief,
+    check_accuracy,
     check_choice,
     check_integer,
     check_level,
     check_number,
-    check_probabilities,
     real_array,
 )
 
@@ -52,7 +52,7 @@ def population_accuracy_lower_bound(
     however regions depend on one another (Xu, Wang & Ramdas 2024, "Post-selection
     inference for e-value based confidence intervals"); the others say nothing.
     """
-    values = check_probabilities(accuracy, "accuracy", "n_subjects, ...")
+    values = check_accuracy(accuracy, "n_subjects, ...")
     goal = log_e_value_needed(confidence_level, n_regions)
     flat = values.reshape(len(values), -1)
 

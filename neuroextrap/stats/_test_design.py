@@ -15,11 +15,11 @@ from neuroextrap.stats._extremal import min_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_accuracy,
     check_choice,
     check_curves,
     check_integer,
     check_level,
-    check_probabilities,
     check_set_sizes,
     real_array,
 )
@@ -142,7 +142,7 @@ class TestDesign:
         bound : ndarray of shape (...)
             Never below 1/K.
         """
-        values = check_probabilities(accuracy, "accuracy")
+        values = check_accuracy(accuracy)
         check_choice(method, "method", CLASS_BOUND_METHODS)
         bound = CLASS_BOUND_METHODS[method](values, self)
         return np.asarray(np.maximum(bound, 1 / self.n_classes))

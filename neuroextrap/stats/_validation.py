@@ -26,15 +26,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def one_line(error):
     """Return an exception's message on one line, or its type's name if it has none."""
-    if isinstance(error, OSError) and error.strerror:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}; {_remedy(error)}"
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _remedy(error):
-    """Return what to do about an error of the operating system."""
-    remedies = {
+    remedies: dict[int | None, str] = {
         errno.ENOSPC: "free space, or write to another disk",
         errno.EDQUOT: "free space, or write to another disk",
         errno.EACCES: "change its permissions, or choose another",
@@ -42,7 +34,10 @@ def _remedy(error):
         errno.EISDIR: "give a file",
         errno.ENOTDIR: "give a folder",
     }
-    return remedies.get(error.errno, "check the path")
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}; {remedies.get(error.errno, 'check the path')}"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 FloatArray = NDArray[np.float64]
@@ -274,22 +269,24 @@ def _check_unmasked(values: Any, name: str) -> None:
         )
 
 
-def check_probabilities(values: ArrayLike, name: str, axes: str = "...") -> FloatArray:
+def check_accuracy(accuracy: ArrayLike, axes: str = "...") -> FloatArray:
     """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
-    array = real_array(values, name, axes)
+    array = real_array(accuracy, "accuracy", axes)
     # mean accuracies are sums of many terms: forgive their last digits
     wrong = (array < -1e-9) | (array > 1 + 1e-9)
-    if wrong.any():
-        raise ValueError(
-            f"{name} must lie in [0, 1] (a proportion, not per cent); "
-            f"got {array[wrong].flat[0]}"
-        )
+    _refuse(array[wrong], "accuracy must lie in [0, 1] (a proportion, not per cent)")
     return np.clip(array, 0.0, 1.0)
+
+
+def _refuse(wrong: FloatArray, text: str) -> None:
+    """Raise ValueError with the first of wrong values, if there are any."""
+    if wrong.size:
+        raise ValueError(f"{text}; got {wrong.flat[0]}")
 
 
 def check_curves(accuracy: ArrayLike, set_sizes: NDArray[Any]) -> FloatArray:
     """Return accuracies (..., n_sizes) of set sizes, or (...) of a single one."""
-    curves = check_probabilities(accuracy, "accuracy")
+    curves = check_accuracy(accuracy)
     if set_sizes.ndim and (not curves.ndim or curves.shape[-1] != len(set_sizes)):
         raise ValueError(
             f"accuracy must have one value per set size ({len(set_sizes)}) on its last "
@@ -301,10 +298,7 @@ def check_curves(accuracy: ArrayLike, set_sizes: NDArray[Any]) -> FloatArray:
 def check_information(information: ArrayLike) -> FloatArray:
     """Return information that is not negative (NaN and infinity pass)."""
     array = real_array(information, "information")
-    if (array < 0).any():
-        raise ValueError(
-            f"information must not be negative; got {array[array < 0].flat[0]}"
-        )
+    _refuse(array[array < 0], "information must not be negative")
     return array
 
 
@@ -327,12 +321,8 @@ def check_wins(wins: ArrayLike) -> FloatArray:
     total = array.sum(axis=-1)
     if (np.isnan(total) != np.isnan(array).all(axis=-1)).any() or (array < 0).any():
         raise ValueError("wins must not be negative and NaN only in whole rows")
-    wrong = np.abs(total - 1) > 1e-6
-    if wrong.any():
-        raise ValueError(
-            "wins must sum to one over the last axis (see win_distribution); "
-            f"got {total[wrong].flat[0]}"
-        )
+    wrong = total[np.abs(total - 1) > 1e-6]
+    _refuse(wrong, "wins must sum to one over the last axis (see win_distribution)")
     return array
 
 

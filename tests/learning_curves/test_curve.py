@@ -359,6 +359,10 @@ def test_mean_information_without_signal_is_not_positive():
         ({"y": np.arange(5)}, r"y has shape \(5,\), a column of X has \(56,\)"),
         ({"groups": np.arange(5)}, r"groups has shape \(5,\)"),
         ({"groups": np.arange(56)}, "has one label|scans of one label only"),
+        (
+            {"groups": ["one", *np.repeat(list("abcde"), 11)]},
+            "group 'one' has one scan",
+        ),
         ({"X": np.zeros((56, 3))}, "X is zero everywhere"),
         ({"X": np.zeros(56)}, r"X must have shape .*, got \(56,\)"),
         ({"X": np.full((56, 3), np.nan)}, "sample 0 of X holds NaN"),

@@ -29,7 +29,6 @@ from neuroextrap.stats._extrapolation import _auto, _gaussian, _method, _mple
 from neuroextrap.stats._extrapolation._auto import (
     Auto,
     Logistic,
-    LogitMean,
     pitman_yor_accuracy,
 )
 from neuroextrap.stats._extrapolation._gaussian import (

@@ -12,7 +12,6 @@ from tests.stats.seam import (
     Gaussian,
     GaussianMixture,
     Logistic,
-    LogitMean,
     Tail,
     WinSample,
     _auto,
@@ -122,9 +121,9 @@ def test_auto_is_the_mean_of_its_opinions_on_the_logit_scale(kind):
     else:
         model.fit(margins, y)
     np.testing.assert_allclose(model.predict(sizes), special.expit(mean), rtol=1e-10)
-    assert isinstance(model.method_, LogitMean)
+    assert isinstance(model.method_, Auto)
     assert model.certificate_["converged"]
-    direct = Auto().resolve(sample).fit(sample)
+    direct = Auto().fit(sample)
     np.testing.assert_allclose(direct.accuracy(sizes), special.expit(mean), rtol=1e-10)
 
 
@@ -171,6 +170,6 @@ def test_auto_works_from_two_classes_on(n_classes):
 
 def test_auto_leaves_the_likelihood_out_where_there_are_too_many_classes(monkeypatch):
     sample = WinSample.from_margins(*nearest_center(60, 0.5, 1))
-    assert Auto().resolve(sample).members[1].loss == "likelihood"
+    assert Auto().fit(sample).members[1].loss == "likelihood"
     monkeypatch.setattr(_auto, "_LARGEST_LIKELIHOOD", 59)
-    assert Auto().resolve(sample).members[1].loss == "curve"
+    assert Auto().fit(sample).members[1].loss == "curve"

@@ -14,6 +14,8 @@ from neuroextrap.stats import (
 from tests.stats.seam import (
     AccuracyExtrapolator,
     GaussianMixture,
+    LeftOut,
+    WinSample,
     _gaussian,
     binomial_table,
     extrapolate_wins,
@@ -272,8 +274,12 @@ def test_wins_of_one_region_and_the_default_loss():
     many = AccuracyExtrapolator("gaussian_mixture").fit_wins(wins, 51)
     curve = AccuracyExtrapolator("gaussian_mixture", loss="curve").fit_wins(wins, 51)
     assert many.predict(500) == curve.predict(500)
-    few = GaussianMixture().resolve(type("Sample", (), {"n_classes": 50}))
-    assert few.loss == "likelihood"
+    few = WinSample.from_margins(margins[:50, :50], np.arange(50))
+    assert not GaussianMixture().fit(few).of_curve_
+    # parts of 50 classes are fitted as the whole of 51 is
+    sample = WinSample.from_margins(margins, np.arange(51))
+    refits = GaussianMixture().fit(sample).refits(LeftOut(sample, 100))
+    assert all(part.of_curve_ for part in refits)
 
 
 def test_options_and_arguments_out_of_range():

@@ -69,7 +69,7 @@ def test_a_method_without_a_distribution_says_so(name):
         model = AccuracyExtrapolator(name).fit(*nearest_center(20, 0.5, 1))
         with pytest.raises(ValueError, match="has no distribution of U"):
             model.conditional_accuracy_cdf(0.5)
-        with pytest.raises(NotImplementedError, match="has no distribution of U"):
+        with pytest.raises(ValueError, match="has no distribution of U"):
             EXTRAPOLATION_METHODS[name]().cdf(0.5)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -119,7 +120,6 @@ class PitmanYor(ExtrapolationMethod):
     """
 
     name = "pitman_yor"
-    uses_scores = False
     has_cdf = False
 
     def __init__(self, *, n_fit_sizes: int = 100):
@@ -184,22 +184,46 @@ _LARGEST_LIKELIHOOD = 10_000
 _FEWEST_FOR_TAIL = 4
 
 
-class LogitMean(ExtrapolationMethod):
-    """Weighted mean of predictions on the logit scale, joined to the measured curve.
+def _opinions_of(sample: WinSample) -> list[list[ExtrapolationMethod]]:
+    """Return the methods whose predictions a sample calls for."""
+    n_classes = sample.n_classes
+    loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+    opinions: list[list[ExtrapolationMethod]] = [
+        [Gaussian(), GaussianMixture(loss=loss)],
+        [Logistic()],
+    ]
+    if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
+        plain = Tail(calibrate=False).fit(sample).accuracy([n_classes])[0]
+        resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
+        n_votes = min(sample.n_test, n_classes)
+        error = np.sqrt(resolved * (1 - resolved) / n_votes)
+        misses = bool(abs(plain - sample.wins[-1]) > 2 * error)
+        opinions.append([Tail(calibrate=misses)])
+    return opinions
 
-    Each of `opinions` predicts the mean of one or of several similar methods. From K on
-    the curve's difference from the mean falls in the log of the size, to 0 at 2 K.
+
+class Auto(ExtrapolationMethod):
+    """Mean of three predictions on the logit scale, of which scores give the third.
+
+    They are the Gaussian one (`gaussian` and `gaussian_mixture`, by ridge
+    likelihood up to 10,000 classes), `logistic` and, where there are scores of at least
+    four classes, `tail`. The weights of the latter two are one third each with many
+    classes (without scores, `logistic` has one half), times K / (K + 10) with few;
+    beyond 10 K that of the tail is multiplied by sqrt(10 K / k). The Gaussian one
+    has the rest. The tail is left as it is where it predicts the
+    observed accuracy at K within two binomial standard errors, one vote per class, and
+    else calibrated; it is left out where more than one test point in twenty ties with
+    a distractor. Up to K the prediction is the measured curve; what the mean misses of
+    it at K fades until 2 K. The rule was chosen on simulated populations, and its error
+    measured on others. It has no distribution of U.
     """
 
-    name = "logit_mean"
+    name = "auto"
     monotone = False
     has_cdf = False
-
-    def __init__(
-        self, opinions: Sequence[Sequence[ExtrapolationMethod]], n_classes: int
-    ):
-        self.opinions = [list(members) for members in opinions]
-        self.n_classes = n_classes
+    #: each predicts the mean of one or of several similar methods
+    opinions: Sequence[Sequence[ExtrapolationMethod]] = ()
+    n_classes: int  # of the whole sample
 
     @property
     def members(self) -> list[ExtrapolationMethod]:
@@ -207,6 +231,8 @@ class LogitMean(ExtrapolationMethod):
         return [member for members in self.opinions for member in members]
 
     def fit(self, sample: WinSample) -> Self:
+        if not self.opinions:  # parts of a sample keep those of the whole
+            self.opinions, self.n_classes = _opinions_of(sample), sample.n_classes
         for member in self.members:
             member.fit(sample)
         certificates = [member.certificate_ for member in self.members]
@@ -225,13 +251,14 @@ class LogitMean(ExtrapolationMethod):
         self.mean_at_all_ = self._mean(np.array([sample.n_classes]))
         return self
 
-    def refits(self, parts: LeftOut) -> Iterator[LogitMean]:
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
         """Join the members' refits."""
         members = zip(*(member.refits(parts) for member in self.members), strict=True)
         for refitted, sample in zip(members, parts.win_samples, strict=True):
             rest = iter(refitted)
-            opinions = [[next(rest) for _ in opinion] for opinion in self.opinions]
-            yield LogitMean(opinions, self.n_classes)._join(sample)
+            joined = copy(self)
+            joined.opinions = [[next(rest) for _ in each] for each in self.opinions]
+            yield joined._join(sample)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the measured curve up to K, the mean beyond, joined until 2 K."""
@@ -275,44 +302,6 @@ class LogitMean(ExtrapolationMethod):
         weights[2:] *= np.sqrt(np.minimum(TAIL_FACTOR * n_classes / set_sizes, 1))
         weights[0] = 1 - weights[1:].sum(axis=0)
         return special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
-
-
-class Auto(LogitMean):
-    """Mean of three predictions on the logit scale, of which scores give the third.
-
-    They are the Gaussian one (`gaussian` and `gaussian_mixture`, by ridge
-    likelihood up to 10,000 classes), `logistic` and, where there are scores of at least
-    four classes, `tail`. The weights of the latter two are one third each with many
-    classes (without scores, `logistic` has one half), times K / (K + 10) with few;
-    beyond 10 K that of the tail is multiplied by sqrt(10 K / k). The Gaussian one
-    has the rest. The tail is left as it is where it predicts the
-    observed accuracy at K within two binomial standard errors, one vote per class, and
-    else calibrated; it is left out where more than one test point in twenty ties with
-    a distractor. Up to K the prediction is the measured curve; what the mean misses of
-    it at K fades until 2 K. The rule was chosen on simulated populations, and its error
-    measured on others. It has no distribution of U.
-    """
-
-    name = "auto"
-
-    def __init__(self) -> None:
-        super().__init__([], 0)  # a sample decides of the opinions
-
-    def resolve(self, sample: WinSample) -> ExtrapolationMethod:
-        n_classes = sample.n_classes
-        loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
-        opinions: list[list[ExtrapolationMethod]] = [
-            [Gaussian(), GaussianMixture(loss=loss)],
-            [Logistic()],
-        ]
-        if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
-            plain = Tail(calibrate=False).fit(sample).accuracy([n_classes])[0]
-            resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
-            n_votes = min(sample.n_test, n_classes)
-            error = np.sqrt(resolved * (1 - resolved) / n_votes)
-            misses = bool(abs(plain - sample.wins[-1]) > 2 * error)
-            opinions.append([Tail(calibrate=misses)])
-        return LogitMean(opinions, n_classes)
 
 
 OF_MANY = {method.name: method for method in (Auto, GaussianMixture, Gaussian)}
@@ -377,6 +366,6 @@ def extrapolate_wins(
     accuracy = np.full((len(wins), sizes.size), np.nan)
     if valid.any():
         sample = WinSample(wins[valid], np.broadcast_to(n_test, len(wins))[valid])
-        fitted = OF_MANY[method]().resolve(sample).fit(sample)
+        fitted = OF_MANY[method]().fit(sample)
         accuracy[valid] = fitted.projected_accuracy(np.atleast_1d(sizes))
     return accuracy.reshape(len(wins), *sizes.shape)

@@ -204,7 +204,6 @@ class AccuracyExtrapolator(PredictionIntervals):
                 f"method={self.method!r} takes scores to be continuous, but more than "
                 "one test point in twenty ties with a distractor; use method='auto'"
             )
-        method = method.resolve(sample)
         self.sample_ = sample
         self.n_classes_ = sample.n_classes
         self.method_ = method.fit(sample)
@@ -328,11 +327,6 @@ class AccuracyExtrapolator(PredictionIntervals):
         self._check_fitted()
         if not ((u >= 0) & (u <= 1)).all():
             raise ValueError(f"u must lie in [0, 1], got {u.min()} to {u.max()}")
-        if not self.method_.has_cdf:
-            raise ValueError(
-                f"method={self.method!r} has no distribution of U; use "
-                "method='gaussian_mixture'"
-            )
         return np.asarray(self.method_.cdf(u))
 
     def set_size_at(self, accuracy: float = 0.10) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,13 +84,7 @@ SMALL_N_CLASSES = 50
 _BATCH = 512
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
-
-
-def _loss_for(n_classes: int, loss: str) -> str:
-    """Turn "auto" into the loss for this many classes."""
-    if loss != "auto":
-        return loss
-    return "likelihood" if n_classes <= SMALL_N_CLASSES else "curve"
+_TOLERANCE = 1e-9  # of a step
 
 
 def _resolved(wins: np.ndarray, n_test: np.ndarray) -> np.ndarray:
@@ -172,13 +167,15 @@ class GaussianMixture(Gaussian):
 
     def __init__(self, *, loss: str = "auto", ridge_scale: float = 0.3):
         self.loss = check_choice(loss, "loss", ("auto", "curve", "likelihood"))
+        self.of_curve_ = loss == "curve"
         if not ridge_scale > 0:
             raise ValueError(f"ridge_scale must be positive, got {ridge_scale}")
         self.ridge_scale = ridge_scale
 
-    def resolve(self, sample: WinSample) -> GaussianMixture:
-        loss = _loss_for(sample.n_classes, self.loss)
-        return GaussianMixture(loss=loss, ridge_scale=self.ridge_scale)
+    def fit(self, sample: WinSample) -> Self:
+        if self.loss == "auto":
+            self.of_curve_ = sample.n_classes > SMALL_N_CLASSES
+        return super().fit(sample)
 
     def fit_many(self, wins: np.ndarray, n_test: np.ndarray) -> Fit:
         """Fit mu and log nu, from the limit or from a warm start."""
@@ -200,7 +197,7 @@ class GaussianMixture(Gaussian):
     ) -> Iterator[tuple[slice, Objective]]:
         """Yield batches of regions, and what is minimized of each."""
         n_classes = wins.shape[1]
-        if _loss_for(n_classes, self.loss) == "curve":
+        if self.of_curve_:
             sizes = log_spaced_set_sizes(n_classes, 100)
             weights = accuracy_weights(n_classes, sizes)
             table = power_table(sizes, step=1 / 16)
@@ -220,13 +217,12 @@ def minimize_pairs(
     upper: np.ndarray,
     *,
     max_iter: int = 300,
-    tol: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
     ``objective(parameters, rows)`` returns values (m,), gradients (m, 2) and Hessians
-    (m, 2, 2). Returns minimizers (n, 2), and whether the last step of each was as small
-    as `tol`, or gained less than its square (n,).
+    (m, 2, 2). Returns minimizers (n, 2), and whether the last step of each was at most
+    `_TOLERANCE`, or gained less than its square (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))
@@ -239,8 +235,8 @@ def minimize_pairs(
         new = objective(trial, rows)
         better = new[0] <= value
         gain = np.abs(np.einsum("ij,ij->i", gradient, trial - points[rows]))
-        small = np.abs(trial - points[rows]).max(1) < tol
-        small |= gain <= tol**2 + 1e-16 * np.abs(value)
+        small = np.abs(trial - points[rows]).max(1) < _TOLERANCE
+        small |= gain <= _TOLERANCE**2 + 1e-16 * np.abs(value)
         points[rows[better]] = trial[better]
         value = np.where(better, new[0], value)
         gradient = np.where(better[:, None], new[1], gradient)

@@ -235,7 +235,7 @@ class ExtrapolationMethod(ABC):
     name: ClassVar[str]  # in the registry
     needs_scores: ClassVar[bool] = False  # win distributions alone are not enough
     continuous_scores: ClassVar[bool] = False  # it errs where scores tie
-    uses_scores: ClassVar[bool] = True  # a fit looks at them where the sample has them
+    uses_scores: ClassVar[bool] = False  # refits look at them where there are some
     reliable_factor: ClassVar[float] = np.inf  # how many times K data identify it
     monotone: ClassVar[bool] = True  # in [0, 1] and never increasing by itself
     has_cdf: ClassVar[bool] = True  # it models the distribution of U
@@ -243,11 +243,6 @@ class ExtrapolationMethod(ABC):
     #: how an iterative method ended: "converged", the same in words, "message", and, if
     #: convex, "duality_gap"
     certificate_: dict[str, Any] | None = None
-
-    def resolve(self, sample: WinSample) -> ExtrapolationMethod:
-        """Return the method that this sample calls for; its parts are fitted so too."""
-        del sample
-        return self
 
     @abstractmethod
     def fit(self, sample: WinSample) -> ExtrapolationMethod:
@@ -273,7 +268,10 @@ class ExtrapolationMethod(ABC):
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
         if not self.has_cdf:
-            raise NotImplementedError(f"method={self.name!r} has no distribution of U")
+            raise ValueError(
+                f"method={self.name!r} has no distribution of U; use "
+                "method='gaussian_mixture'"
+            )
         return self.mixture_.cdf(u)
 
 
@@ -283,7 +281,6 @@ Fit = tuple[np.ndarray, np.ndarray | None]
 class WinMethod(ExtrapolationMethod):
     """A method of a few parameters, fitted to many win distributions at once."""
 
-    uses_scores = False
     parameters_: np.ndarray  # (n_regions, n_parameters), one region if wins are of one
     wins_: np.ndarray  # (n_classes,) of the sample, or (n_regions, n_classes)
     warm_start: np.ndarray | None = None  # (n_parameters,), for iterations

@@ -164,7 +164,6 @@ _TOLERANCE = 1e-6
 class CurveMixture(ExtrapolationMethod):
     """Mixture over a dictionary of curves, weights >= 0 that sum to one."""
 
-    uses_scores = False
     reliable_factor = 2.0
     mixture: ClassVar[type[Mixture]]
 

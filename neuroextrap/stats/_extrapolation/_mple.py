@@ -176,7 +176,6 @@ class PseudoLikelihood(ExtrapolationMethod):
     """
 
     name = "mple"
-    uses_scores = False
     reliable_factor = 2.0
 
     def __init__(self, *, max_iter: int = MAX_ITER):
@@ -265,7 +264,6 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
     """
 
     name = "monotone_mple"
-    uses_scores = False
 
     def __init__(self, *, n_knots: int = 400, max_iter: int = MAX_ITER):
         self.n_knots = check_integer(n_knots, "n_knots", minimum=2)

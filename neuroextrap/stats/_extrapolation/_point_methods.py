@@ -32,7 +32,7 @@ _MAX_EXCESSES = 20_000
 class PointMethod(ExtrapolationMethod):
     """A method that gives every test point a win probability of its own."""
 
-    needs_scores = True
+    needs_scores = uses_scores = True
     fewest_classes: ClassVar[int]
 
     def fit(self, sample: WinSample) -> Self:

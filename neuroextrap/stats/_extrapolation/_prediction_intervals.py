@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights, half_lost_point
-from neuroextrap.stats._extrapolation._auto import LogitMean
+from neuroextrap.stats._extrapolation._auto import Auto
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
     WinSample,
@@ -181,7 +181,7 @@ class PredictionIntervals:
     def _prediction_error(self) -> PredictionError:
         """Check that an interval can be had, and return what makes it."""
         self._check_fitted()
-        if not isinstance(self.method_, LogitMean):
+        if not isinstance(self.method_, Auto):
             raise ValueError(
                 f"method={self.method!r} has no calibrated interval; use method='auto'"
             )
@@ -219,7 +219,7 @@ class PredictionError:
     fitted to the populations of ``benchmarks/populations.py`` that are for tuning.
     """
 
-    def __init__(self, method: LogitMean, sample: WinSample):
+    def __init__(self, method: Auto, sample: WinSample):
         self.method = method
         self.sample = sample
         n_classes = np.array([sample.n_classes])

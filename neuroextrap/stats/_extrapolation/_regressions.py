@@ -223,7 +223,6 @@ class Moment(ExtrapolationMethod):
     """
 
     name = "moment"
-    uses_scores = False
     reliable_factor = 2.0
     monotone = False
 
@@ -302,6 +301,7 @@ class RadialBasis(ExtrapolationMethod):
     """
 
     name = "radial_basis"
+    uses_scores = True
 
     def __init__(
         self,
