@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import PARAMETERS, shared_parameters
+from neuroextrap.analysis._parameters import PARAMETERS
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
@@ -61,7 +61,7 @@ def checked_parameters(estimator):
 
 
 class RunParameters(SimpleNamespace):
-    """Parameters that every analysis of regions shares; checked when made."""
+    """Parameters of an analysis of regions; checked when made."""
 
     @classmethod
     def of(cls, estimator):
@@ -70,7 +70,7 @@ class RunParameters(SimpleNamespace):
         check_flags(per_fold=given["per_fold"])
         if given["per_fold"] and estimator.kind != "searchlight":
             raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
-        parameters = cls(**{name: given[name] for name in shared_parameters()})
+        parameters = cls(**given)
         parameters.check()
         return parameters
 
