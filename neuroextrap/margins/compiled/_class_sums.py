@@ -150,6 +150,37 @@ def fill_densities(
 
 
 @_compile
+def fill_density_fold(
+    points: Any, means: Any, squares: Any, least: Any, leveling: Any, out: Any
+) -> bool:
+    """Fill the log densities (p, n_test, K) of every feature of points (p, n_test).
+
+    From means and mean squares (p, K) of training samples; ``least`` (p, 2) are the
+    least variance of a feature and whether it varies, ``leveling`` (2, K) what a
+    variance is multiplied by, and what is added. False as above.
+    """
+    n_classes = out.shape[2]
+    center, precision, level = np.empty((3, n_classes), np.float32)
+    for p in range(len(points)):
+        for k in range(n_classes):
+            mean = means[p, k]
+            variance = max(squares[p, k] - mean * mean, least[p, 0])
+            if not variance > 0.0:
+                return False
+            gain = 0.0
+            if least[p, 1] > 0.0:
+                variance, gain = variance * leveling[0, k], leveling[1, k]
+            center[k], precision[k] = mean, -0.5 / variance
+            level[k] = gain - 0.5 * np.log(variance)
+        for t in range(points.shape[1]):
+            value, row = points[p, t], out[p, t]
+            for k in range(n_classes):
+                distance = value - center[k]
+                row[k] = distance * distance * precision[k] + level[k]
+    return True
+
+
+@_compile
 def _fill_squares(
     gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
 ) -> None:
