@@ -58,7 +58,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
     ) -> Iterator[np.ndarray]:
-        from neuroextrap.margins.compiled._class_sums import fill_density_fold
+        from neuroextrap.margins.compiled._features import fill_density_fold
 
         self._check()
         classes = np.eye(design.n_classes)[codes]
@@ -124,7 +124,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the `Rules` of log densities, linear in features and squares."""
-        from neuroextrap.margins.compiled._class_sums import fill_densities
+        from neuroextrap.margins.compiled._features import fill_densities
 
         counts = checked_counts(design, labelings)
         moments = class_sums(both, design, labelings)  # (F, B, K, 2 p)
