@@ -87,7 +87,7 @@ def make_group_page(
 
 def _viewer(view, result, background):
     """Return a viewer of all maps, whose click shows the value of every subject."""
-    values, labels = result.about.values, result.labels
+    values, labels = result.about.subject_values, result.labels
     kept = _kept_features(result, result.clusters["feature"].to_numpy())
     names = None if labels is None else [labels[each] or "no region" for each in kept]
     baseline, baseline_label = result.baseline
@@ -115,9 +115,10 @@ def _kept_features(result, peaks):
 
 def _who(result, peak, left_out, links):
     """Tabulate the subjects, with links to their own pages, and who was left out."""
+    about = result.about
     return render(
         "subjects",
-        values=zip(result.about.subjects, result.about.values[:, peak], strict=True),
+        values=zip(about.subjects, about.subject_values[:, peak], strict=True),
         heading=f"{sentence_case(result.value_words)} at {result.place_words(peak)}",
         links=links,
         left_out=left_out,
@@ -205,7 +206,7 @@ def _subjects_figure(result):
 
 def _draw_subjects(ax, about, column, peak):
     """Draw the subjects' values at one peak; of a mean, with its interval."""
-    own = about.values[:, peak]
+    own = about.subject_values[:, peak]
     known = np.isfinite(own)
     own, label = own[known], "one subject" if column == 0 else None
     of_mean = about.options.get("of_mean", True)
