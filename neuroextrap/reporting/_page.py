@@ -293,14 +293,6 @@ def frame_table(frame, caption="", columns=None, *, kind="", places=(), regions=
     )
 
 
-def folded(sections):
-    """Return sections, HTML by heading, each as a line that opens it."""
-    return Markup("\n").join(
-        Markup("<details><summary>{}</summary>\n{}\n</details>").format(heading, each)
-        for heading, each in sections.items()
-    )
-
-
 def answer(words, picture=""):
     """Return what was found, its first sentence set apart, and where."""
     return render("answer", verdict=words[0], sentences=words[1:], picture=picture)
