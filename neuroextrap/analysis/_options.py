@@ -62,18 +62,25 @@ class Option(NamedTuple):
 
     def check(self, name, value):
         """Raise ValueError unless the value of a parameter is one that it may have."""
-        from neuroextrap.stats._validation import brief, check_choice
+        from neuroextrap.stats._validation import check_choice
+
+        unset = value is None and self.default is None
+        if self.choices is not None and not self.loose and not unset:
+            check_choice(value, name, tuple(map(self.value, self.choices)))
+        self.check_range(f"{name}=", value)
+
+    def check_range(self, name, value):
+        """Raise ValueError unless a value, told after ``name=``, is in the range."""
+        from neuroextrap.stats._validation import brief
 
         if value is None and self.default is None:
             return
-        if self.choices is not None and not self.loose:
-            check_choice(value, name, tuple(map(self.value, self.choices)))
         number = not isinstance(value, bool)
         if self.least is not None:
             whole = number and isinstance(value, Integral)
             if not whole or value < self.least:
                 raise ValueError(
-                    f"{name}={brief(value)} must be an integer of at least {self.least}"
+                    f"{name}{brief(value)} must be an integer of at least {self.least}"
                 )
         if self.above is not None:
             low, high = self.above, self.below
@@ -81,7 +88,7 @@ class Option(NamedTuple):
                 allowed = f"a number between {low:g} and {high:g}"
                 if high == inf:
                     allowed = f"a length in mm above {low:g}"
-                raise ValueError(f"{name}={brief(value)} must be {allowed}")
+                raise ValueError(f"{name}{brief(value)} must be {allowed}")
 
 
 def number_or_auto(given):

@@ -176,7 +176,7 @@ stimulus_images: path PATH:
     or a .npy
 image_size: whole PIXELS = 128: image files are reduced until no side is longer
 model: one_of gabor|retinotopic = 'gabor': features computed of --stimulus-images
-n_folds: whole N word=folds:
+n_folds: whole N least=2 word=folds:
     test every stimulus once, in N folds, by models trained on the others
 [files; cohort group; identity]
 participants: texts LABEL word=participant_label: these participants only (default: all)

@@ -78,11 +78,7 @@ class RegionAnalysis(
         self.null_maxima_ = results.scores.maxima
         self.n_permutations_ = len(self.null_maxima_)
         self.tail_fit_accepted_ = results.tail_fit_accepted()
-        self.notes_ = (
-            *results.notes,
-            *results.information_notes(self.region_scores_),
-            *results.partial_notes,
-        )
+        self.notes_ = results.notes_of(self.region_scores_)
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.__dict__.pop("table_", None)
 

@@ -123,15 +123,6 @@ class RegionResults:
         """Whether bounds come from one train/test split; pages say so."""
         return self.forward is None and len(np.atleast_2d(self.n_repeats)) == 1
 
-    def information_notes(self, values):
-        """Return what to say of the implied information among named numbers."""
-        return information_notes(
-            values["implied_information"],
-            n_classes=self.n_classes,
-            n_test=self.n_test,
-            set_sizes=self.set_sizes,
-        )
-
     def tail_fit_accepted(self):
         """Whether a generalized Pareto tail fits the permuted maxima; None without."""
         if not len(self.scores.maxima) or not self.scores.done.any():
@@ -205,34 +196,40 @@ class RegionResults:
     def bounds_at(self, wins, set_sizes):
         """Bound the average Bayes accuracy (..., n_set_sizes), each by itself."""
         curves = stats.average_accuracy(wins, set_sizes)
-        return self.test_design().average_bayes_accuracy_bound(curves, set_sizes)
+        return self.test_design(1).average_bayes_accuracy_bound(curves, set_sizes)
 
-    def test_design(self, n_regions=1):
+    def test_design(self, n_regions):
         """Return the TestDesign behind the bounds, simultaneous over `n_regions`."""
-        return stats.TestDesign(
-            self.n_classes,
-            self.n_repeats,
-            confidence_level=self.confidence_level,
-            n_regions=n_regions,
-        )
+        about = {"n_repeats": self.n_repeats, "n_regions": n_regions}
+        level = self.confidence_level
+        return stats.TestDesign(self.n_classes, confidence_level=level, **about)
 
     @property
     def missing_parts(self):
         """Parts "i/N" of the run that are not in here, as a list."""
         return missing_parts(self.parts)
 
-    @property
-    def partial_notes(self):
-        """Notes for a reader about results without all parts, 0 or 1 texts."""
+    def notes_of(self, values):
+        """Return all that a reader should know, of named numbers and lost parts too."""
+        notes = (
+            *self.notes,
+            *information_notes(
+                values["implied_information"],
+                n_classes=self.n_classes,
+                n_test=self.n_test,
+                set_sizes=self.set_sizes,
+            ),
+        )
         missing = self.missing_parts
         if not missing:
-            return ()
+            return notes
         n_done, n_regions = int(self.scores.done.sum()), len(self.scores.done)
-        return (
+        partial = (
             f"partial result: {n_done} of {n_regions} regions are in it, the run lacks "
             f"{listed_parts(missing)}; family-wise and false-discovery-rate p-values "
-            "and simultaneous bounds hold over these regions only",
+            "and simultaneous bounds hold over these regions only"
         )
+        return *notes, partial
 
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
@@ -331,6 +328,7 @@ def _tuples(value):
 
 
 _MOST_PARTS = 10**6
+_SHOWN = 8  # parts in a line
 
 
 def missing_parts(parts):
@@ -359,9 +357,9 @@ def held_parts(parts, n_parts):
     return {k for i, n in parts for k in range(i, n_parts + 1, n)}
 
 
-def listed_parts(parts, most=8):
+def listed_parts(parts):
     """Return parts as words, not too many."""
     if not parts:
         return "no part"
-    more = f" and {len(parts) - most} more" if len(parts) > most else ""
-    return f"{'part' if len(parts) == 1 else 'parts'} {', '.join(parts[:most])}{more}"
+    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return f"{'part' if len(parts) == 1 else 'parts'} {', '.join(parts[:_SHOWN])}{more}"

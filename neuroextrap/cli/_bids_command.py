@@ -5,6 +5,7 @@ from typing import Any
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
+from neuroextrap.cli._option_files import RaisingParser
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -38,17 +39,12 @@ examples:
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
 _OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
-_ANALYSIS = parser.read_options("""
-analysis: one_of searchlight|encoding|continuous = 'searchlight':
-    what is done with every participant: conditions are identified from responses (in
-    spheres, or regions of an atlas), or stimuli through an encoding model; or responses
-    to films and stories are predicted
-""")
-_INPUT = parser.read_options("""
+_OPTIONS = """
+[input]
 config: path TOML:
     options from a file; options given on the command line take precedence
-""")
-_SAMPLES = parser.read_options("""
++ cohort files
++ samples
 samples: one_of lss|lsa|blocks|volumes|betas first = 'lss':
     what a sample is, as in neuroextrap searchlight; betas for images that are betas
     already, *_betas.nii.gz with a table *_betas.tsv (trial_type, run) or maps
@@ -61,43 +57,32 @@ confounds: texts NAME = ['motion']:
     confounds of fMRIPrep that are regressed out, by nilearn's names: motion, wm_csf,
     global_signal, high_pass, compcor, scrub, ica_aroma, tedana; or none (default:
     motion)
-""")
-"""Options of samples that are other ones here."""
-_STIMULI = {
-    "features": {"said": "none, needed for encoding"},
-    "folds": {"said": "train and test stimuli as the column set of the events says"},
-}
-
-
-def _options():
-    """Return the options by group of help, which a configuration may have too."""
-    said = {"said": "the brain masks of all runs, or computed where they lack"}
-    places = ("searchlight", "voxels", "regions")
-    statistic = {"said": "accuracy; implied_information of encoding"}
-    analysis = parser.options_of("searchlight", "analysis", statistic=statistic)
-    given = parser.options_of("encoding", "analysis")
-    model = {word: given[word] for word in given if word not in analysis}
-    stimuli = parser.options_of("stimuli", **_STIMULI) | parser.options_of(
-        "cohort", "encoding"
-    )
-    films = parser.options_of("cohort", "films") | parser.options_of(
-        "continuous", "analysis"
-    )
-    films = {word: films[word] for word in films if word not in analysis | model}
-    resources = parser.options_of("searchlight", "resources")
-    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | parser.DASK
-    files = parser.options_of("cohort", "files")
-    return {
-        "input": _INPUT | files | parser.options_of("samples") | _SAMPLES,
-        "regions": parser.options_of(*places, labels_img=None, mask=said),
-        "analysis": analysis,
-        "encoding": _ANALYSIS | stimuli | model,
-        "group": parser.options_of("group", "group"),
-        "films and stories": films,
-        "output and resources": parser.options_of("cohort", "output") | shared,
-    }
-
-
+[regions]
++ searchlight voxels regions: -labels_img
+~ mask (default: the brain masks of all runs, or computed where they lack)
+[analysis]
++ searchlight analysis
+~ statistic (default: accuracy; implied_information of encoding)
+[encoding]
+analysis: one_of searchlight|encoding|continuous = 'searchlight':
+    what is done with every participant: conditions are identified from responses (in
+    spheres, or regions of an atlas), or stimuli through an encoding model; or responses
+    to films and stories are predicted
++ stimuli
+~ features (default: none, needed for encoding)
+~ folds (default: train and test stimuli as the column set of the events says)
++ cohort encoding
++ encoding analysis
+[group]
++ group group
+[films and stories]
++ cohort films
++ continuous analysis
+[output and resources]
++ cohort output
++ searchlight resources: n_jobs max_memory
++ dask
+"""
 COMMAND = parser.Command(
     "all participants of BIDS derivatives, and the group",
     "DERIVATIVES OUT participant|group|list [options]",
@@ -106,22 +91,20 @@ COMMAND = parser.Command(
     f"derivatives: path DERIVATIVES required: fMRIPrep's output\n{parser.OUT}"
     "level: one_of participant|group|list required:"
     " which step; list prints the labels of participants, one a line",
-    _options,
+    _OPTIONS,
 )
 
 
 def run(args):
-    """Analyze participants, or the group, or list them; return the exit code."""
+    """Analyze participants, or the group, or list them."""
     args.given = _read_configuration(args)
     if args.level == "participant":
         return _run_participants(args)
     if args.level == "group":
-        say(_grouped(args))
-        return 0
+        return _grouped(args)
     from neuroextrap.images._bids_runs import find_participants
 
-    say("\n".join(find_participants(args.derivatives)))
-    return 0
+    return "\n".join(find_participants(args.derivatives))
 
 
 def _run_participants(args):
@@ -182,7 +165,7 @@ def _grouped(args):
     if "n_subjects" in maps:
         n_subjects = int(np.nanmax(flat_values(maps["n_subjects"])))
     else:
-        n_subjects = len(maps.summary.subjects)
+        n_subjects = len(maps.subjects)
     return f"{summary(maps, n_subjects)}\nopen {args.out}/index.html"
 
 
@@ -217,7 +200,7 @@ def _read_configuration(args):
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
-    values = typed_values(args.config, options)
+    values = RaisingParser(_OPTIONS, strict=True).read_file(args.config, options)
     for name, value in values.items():
         if parser.word_of(name) not in given:
             setattr(args, name, value)
@@ -273,45 +256,3 @@ def _features(args):
         how["verbose"] = int(not args.quiet)
         features = image_features(args.stimulus_images, **how)
     return {"features": features, "n_folds": args.folds}
-
-
-def typed_values(path, options):
-    """Return options of the file at `path`; ValueError if one is of another type."""
-    reader, values = parser.RaisingParser(_options()), {}
-    for key, value in options.items():
-        name = key.replace("-", "_")
-        if isinstance(value, dict):
-            raise ValueError(f"{path}: {key} is a table; give a value")
-        try:
-            values[name] = _typed(reader, name, value)
-        except ValueError as error:
-            said = str(error)  # the option is named before
-            said = said.partition(": ")[2] if said.startswith("argument ") else said
-            raise ValueError(
-                f"{path}: {key} = {value!r} cannot be used: {said}; see --help"
-            ) from error
-    return values
-
-
-def _typed(reader, name, value):
-    """Return a value that words of the command line could have as well."""
-    default = reader.get_default(name)
-    values = value if isinstance(value, list) else [value]
-    if isinstance(default, bool):
-        if isinstance(value, bool):
-            return value
-        raise ValueError("write true or false, without quotes")
-    if any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
-        raise ValueError("write a number, or text in quotes")
-    if not values:
-        if isinstance(default, list | None):
-            return value
-        raise ValueError("write one value")
-    read = getattr(reader.parse_args(reader.words_of(name, value)), name)
-    several = isinstance(read, list)
-    if values is value and not several:
-        raise ValueError("write one value, without brackets")
-    for each, own in zip(values, read if several else [read], strict=True):
-        if isinstance(each, str) and not isinstance(own, str):
-            raise ValueError("write the number without quotes")
-    return values if several else value

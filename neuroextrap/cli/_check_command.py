@@ -5,7 +5,8 @@ import time
 
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import logger, say
-from neuroextrap.cli._searchlight_command import analysis_options
+from neuroextrap.cli._option_files import RaisingParser
+from neuroextrap.cli._searchlight_command import ANALYSIS, RESOURCES
 
 _EXAMPLES = """\
 what is found is graded: "refused" (the analysis would end with an error),
@@ -25,23 +26,15 @@ examples:
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SECONDS = 120  # of a simulation; what takes longer is simulated in part
 _FEWEST_PERMUTATIONS, _FEWEST_REGIONS, _ENOUGH_REGIONS = 19, 5, 100
-_CHECK = parser.read_options("""
+
+
+_OPTIONS = f"""{ANALYSIS}{RESOURCES}[check]
 config: path TOML first:
     options from a file, as of a pipeline of neuroextrap multiverse; those of the
     command line take precedence
 simulate: flag first:
     simulate the level and power of the analysis in this design, in minutes
-""")
-
-
-def _options(*, required=False):
-    """Return the options by group of help; files are `required` in the end."""
-    return analysis_options(required=required) | {
-        parser.RESOURCES: parser.options_of("searchlight", "resources"),
-        "check": _CHECK,
-    }
-
-
+"""
 COMMAND = parser.Command(
     "what is doubtful about an experiment, before the work",
     "--imgs A [B ...] --events C [D ...] [options]",
@@ -49,7 +42,7 @@ COMMAND = parser.Command(
     "p-values, bounds or accuracies doubtful, and what to do about it.",
     _EXAMPLES,
     "",
-    _options,
+    _OPTIONS.replace("first required", "first"),
 )
 
 
@@ -78,7 +71,7 @@ def _with_configuration(args):
     from neuroextrap.cohorts._cohort_records import read_toml
 
     given = {} if args.config is None else read_toml(args.config)
-    reader, words = parser.RaisingParser(_options(required=True)), list(args.argv)
+    reader, words = RaisingParser(_OPTIONS), list(args.argv)
     words.remove("check")
     return reader.parse_file(args.config or "neuroextrap check", given, words)
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options, set_size_or_name
-from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, Command
+from neuroextrap.analysis._options import set_size_or_name
+from neuroextrap.cli._parser import Command
 
 _EXAMPLES = """\
 Encoding models: the folders were written by neuroextrap encoding (or
@@ -39,7 +38,8 @@ examples:
   neuroextrap compare attention.toml --paired runs --report comparison
   neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
-_OPTIONS = read_options("""
+_OPTIONS = """
+[]
 paired: one_of samples|runs|none:
     what both pipelines of CONFIG.toml have in common: the same samples (two
     classifiers), the same runs (two conditions), or none (two sessions) (default:
@@ -57,7 +57,8 @@ one_sided: flag: ask only whether the model that comes first is better
 random_state: whole SEED = 0: seed of the exchanges
 n_jobs: whole N = 1: number of workers
 report: flag: write an HTML page of every pair as well
-""")
++ output: overwrite
+"""
 COMMAND = Command(
     "compare encoding models, decoders, conditions or sessions",
     "A B [C ...] [options] OUT\n"
@@ -68,7 +69,7 @@ COMMAND = Command(
     _EXAMPLES,
     "models: paths A required: folders of the models' results, or CONFIG.toml with "
     "two decoders; the last word, OUT, is the folder for the comparison",
-    {None: _OPTIONS | OVERWRITE},
+    _OPTIONS,
     intermixed=True,
 )
 _SHOWN = (
@@ -92,7 +93,7 @@ def run(args):
     how = {name: getattr(args, name) for name in _SHARED}
     check_output_directory(args.out, overwrite=args.overwrite)
     what, best = compare(args, names, how)
-    say(
+    return (
         f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
         f"pairs):\n{text_table(best, _SHOWN.split())}\ncomparison.tsv in {args.out}"
     )

@@ -3,7 +3,6 @@
 from typing import Any
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 
 _EXAMPLES = """\
 RUNS: tab-separated, one row for each run, with the columns
@@ -27,29 +26,24 @@ examples:
   neuroextrap continuous runs.tsv results --delays 2 3 4 5 --segments 20
 """
 _PRINTED = ("correlation", "noise_ceiling", "p_value_fwe", "r2_unique")
-_NAMES = (
-    "confounds of images of fMRIPrep that are regressed out, by nilearn's names: "
-    "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana"
-)
 
 
-def _options():
-    """Return the options by group of help."""
-    cleaning = {
-        "confounds": parser.options_of("samples")["confounds"]._replace(help=_NAMES)
-    }
-    segments = parser.options_of("cohort", "films", test_runs=None)
-    return {
-        "voxels and regions of segments": parser.options_of(
-            "continuous", "voxels", "regions"
-        ),
-        "analysis": parser.options_of("continuous", "analysis"),
-        None: segments | parser.DRY_RUN,
-        "cleaning": parser.options_of("continuous", "samples") | cleaning,
-        "output": parser.OUTPUT,
-    }
-
-
+_OPTIONS = """
+[voxels and regions of segments]
++ continuous voxels regions
+[analysis]
++ continuous analysis
+[]
++ cohort films: segments
++ dry_run
+[cleaning]
++ continuous samples
+confounds: texts NAME:
+    confounds of images of fMRIPrep that are regressed out, by nilearn's names: motion,
+    wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana (default: none)
+[output]
++ output
+"""
 COMMAND = parser.Command(
     "predict responses to films and stories",
     "RUNS OUT [options]",
@@ -57,7 +51,7 @@ COMMAND = parser.Command(
     "how well it predicts others.",
     _EXAMPLES,
     "runs: path RUNS required: table of runs (.tsv)\n" + parser.OUT,
-    _options,
+    _OPTIONS,
     parser.PICTURES,
 )
 
@@ -77,10 +71,9 @@ def run(args):
     model = ContinuousEncoding(**parser.parameters_of(args, "continuous"))
     if output.dry_run:
         cost = estimate_cost_of_runs(model, table, args.segments)
-        say(cost_of_regions(cost, what=f"{len(table.sets)} runs, "))
-        return
+        return cost_of_regions(cost, what=f"{len(table.sets)} runs, ")
     maps: Any = model.fit_runs(table, seconds=args.segments)
-    say(output.write_maps(maps, _shown(maps.region_scores_)))
+    return output.write_maps(maps, _shown(maps.region_scores_))
 
 
 def _shown(names):

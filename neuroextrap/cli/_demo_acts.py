@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cli._console import logger, say
-from neuroextrap.cli._results import align_columns, shown_values
+from neuroextrap.cli._results import shown_values, text_table
 from neuroextrap.datasets import (
     gaussian_code_accuracy,
     gaussian_code_information,
@@ -23,7 +23,13 @@ from neuroextrap.reporting._identification_page import (
     identification_sections,
 )
 from neuroextrap.reporting._maps_section import place_words
-from neuroextrap.reporting._page import frame_table, make_page, paragraphs, render
+from neuroextrap.reporting._page import (
+    frame_table,
+    make_page,
+    paragraphs,
+    render,
+    sentences,
+)
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.stats import implied_information
 
@@ -156,54 +162,32 @@ _BOUNDS = [
 
 
 _PRINTED = {
-    "planted_information": "planted information (bits)",
-    "usable_information": "usable information (bits)",
-    "true_implied_information": "implied information, true (bits)",
-    "implied_information": "implied information, estimated (bits)",
-    "class_information_bound": "lower bound, these classes (bits)",
-    "class_information_bound_fwe": "these classes, all spheres at once (bits)",
-    "information_bound": "lower bound, their population (bits)",
-    "information_bound_fwe": "population, all spheres at once (bits)",
-    "true_accuracy": "accuracy, true",
-    "accuracy": "accuracy, estimated",
-    "standard_error": "standard error of accuracy",
-    "p_value_fwe": "p-value, family-wise",
+    "planted_information": "Planted information (bits)",
+    "usable_information": "Usable information (bits)",
+    "true_implied_information": "Implied information, true (bits)",
+    "implied_information": "Implied information, estimated (bits)",
+    "class_information_bound": "Lower bound, these classes (bits)",
+    "class_information_bound_fwe": "These classes, all spheres at once (bits)",
+    "information_bound": "Lower bound, their population (bits)",
+    "information_bound_fwe": "Population, all spheres at once (bits)",
+    "true_accuracy": "Accuracy, true",
+    "accuracy": "Accuracy, estimated",
+    "standard_error": "Standard error of accuracy",
+    "p_value_fwe": "P-value, family-wise",
 }
-"""Rows of the printed table, by column of the table of truth and estimates."""
-
-_WHAT_IS_TRUE = (
-    "In each planted sphere of d voxels the patterns of the stimuli are drawn from a "
-    "normal distribution with variance τ² in every voxel, and responses add "
-    "noise with variance σ². Planted information, d/2 · log₂(1 + τ²/"
-    "σ²) bits, is what one response carries about its stimulus, any of "
-    "infinitely many; no lower bound should exceed it more often than its error rate. "
-    "The bound for these classes is about the classes shown, and at most log₂ of "
-    "their number; the bound for their population is about the stimuli they were drawn "
-    "from.",
-    "The classifier knows the patterns from few noisy training responses only. Usable "
-    "information is what a test response shares with the training mean. True accuracy "
-    "is the expected accuracy, over random stimuli, of a nearest-centroid classifier "
-    "trained in this way; true implied information is that of its accuracy curve. "
-    "These stimuli are one draw: their own accuracy scatters about the expectation by "
-    "the standard error.",
-    "The true curve called Bayes is that of a classifier that knows the patterns, "
-    "averaged over sets of stimuli; the bound on average Bayes accuracy lies below it.",
-)
+"""Rows of the table of truth and estimates, by its column."""
 
 
 def truth_text(act, fitted, table):
     """Describe the truth and the estimates of one act (`table`) in lines of text."""
     accuracy = fitted.region_scores_["accuracy"]
-    heads = [
-        [f"at {row.x:.0f}, {row.y:.0f}, {row.z:.0f} mm"] for row in table.itertuples()
-    ]
-    shown = [shown_values(table[name], name) for name in _PRINTED]
-    columns = [list(_PRINTED.values()), *zip(*shown, strict=True)]
+    shown = _in_words(table)
+    printed = text_table(shown, {name: name for name in shown})
     return (
         f"{act.title}\n{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
         f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
         f"{1 / act.n_classes:.4f}\n"
-        f"{align_columns([['planted sphere'], *heads], columns)}\n"
+        f"{printed}\n"
     )
 
 
@@ -226,42 +210,33 @@ def demo_page(played):
             shown[f"{letter}: {heading}"] = parts.pop(heading)
         shown[f"{letter}: Details"] = render("folded", sections=parts)
         sections += shown.items()
-    sections.append(("How the truth is known", paragraphs(*_WHAT_IS_TRUE)))
+    sections.append(("How the truth is known", paragraphs(*sentences("demo_truth"))))
     return make_page("neuroextrap demo: truth against estimate", sections)
 
 
 def _truth_section(act, brain, fitted, table):
-    """Tabulate truth and estimate; draw the curves of the planted spheres."""
-    curves = []
+    """Tabulate truth and estimate; draw each sphere's curve with the two true ones."""
+    curves, sizes = [], fitted.set_sizes_
     for number, (_, row) in enumerate(table.iterrows()):
+        center, n_voxels, snr = _planted(brain, number)
+        trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_runs - 1)
+        ax = curve_axes(fitted, center)
+        ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
+        ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")
+        add_legend(ax)
         where = (
             f"Sphere at {place_words(row)}, {row.planted_information:g} bits planted"
         )
-        figure = _curve_with_truth(act, brain, fitted, number)
         caption = f"{where}: observed and true curves."
-        curves.append(embed_figure(figure, caption, f"truth_{number + 1}.svg"))
-    shown = frame_table(_transposed(table), "Truth and estimate in the planted spheres")
+        curves.append(embed_figure(ax.figure, caption, f"truth_{number + 1}.svg"))
+    shown = frame_table(_in_words(table), "Truth and estimate in the planted spheres")
     return Markup("\n").join([shown, *curves])
 
 
-def _transposed(table):
+def _in_words(table):
     """Return truth and estimates in words, one column for each planted sphere."""
-    labels = [label[:1].upper() + label[1:] for label in _PRINTED.values()]
-    columns = {
-        f"at {place_words(row)}": [
-            float(shown_values([row[name]], name)[0]) for name in _PRINTED
-        ]
-        for _, row in table.iterrows()
-    }
-    return pd.DataFrame({"sphere": labels, **columns})
-
-
-def _curve_with_truth(act, brain, fitted, number):
-    """Draw one planted sphere's curve with the two true curves."""
-    center, n_voxels, snr = _planted(brain, number)
-    ax, sizes = curve_axes(fitted, center), fitted.set_sizes_
-    trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_runs - 1)
-    ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
-    ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")
-    add_legend(ax)
-    return ax.figure
+    columns = {"planted sphere": list(_PRINTED.values())}
+    for _, row in table.iterrows():
+        shown = [shown_values([row[name]], name)[0] for name in _PRINTED]
+        columns[f"at {place_words(row)}"] = shown
+    return pd.DataFrame(columns)

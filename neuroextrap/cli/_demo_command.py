@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options
-from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OUT, OVERWRITE, Command
+from neuroextrap.cli._parser import OUT, Command
 
 _DESCRIPTION = """\
 Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three
@@ -19,20 +17,22 @@ examples:
   neuroextrap demo demo_output
   neuroextrap demo demo_output --quick --overwrite    (10 mm voxels, seconds)
 """
-_OPTIONS = OVERWRITE | read_options("""
+_OPTIONS = """
+[]
++ output: overwrite
 quick: flag: take voxels of 10 mm instead of 3 mm, and 99 permutations
 n_permutations: whole N:
     number of permutations in each act (default: 1000, or 99 with --quick)
 n_jobs: whole N = 2: number of workers
 random_state: whole SEED = 0: seed of the simulation and the permutations
-""")
+"""
 COMMAND = Command(
     "maps of simulated data whose truth is known",
     "[options] OUT",
     _DESCRIPTION,
     _EXAMPLES,
     OUT,
-    {None: _OPTIONS},
+    _OPTIONS,
 )
 
 
@@ -53,4 +53,4 @@ def run(args):
     with replaced_results(parts, **given) as [folder]:
         played = [acts.perform(act, folder, record, **how) for act in acts.ACTS]
         acts.demo_page(played).save_as_html(folder / "report.html")
-    say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")
+    return f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html"

@@ -2,9 +2,7 @@
 
 from math import nan
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 
 _EXAMPLES = """\
 --stimuli: tab-separated, one row for each volume, with the columns
@@ -32,7 +30,10 @@ examples:
       --stimulus-images photographs --folds 5 --extrapolate 1000 10000 results
   neuroextrap compare results_gabor results_layer5 comparison
 """
-_INPUT = read_options("""
+
+
+_OPTIONS = """
+[input]
 imgs: paths IMG required:
     images with one volume for each stimulus shown, or a .npy of volumes x neurons
 stimuli: path TSV required: table with one row for each volume (see --help-all)
@@ -43,33 +44,25 @@ bands: text kinds|FILE:
     give each band of features a penalty of its own (--encoder ridge): kinds, of
     features that --model computes, or a file with one line for each: its name and its
     band, or, without names, the bands in the order of the features (default: one band)
-""")
-_EXTRAPOLATION = read_options("""
-extrapolate: texts K first:
++ stimuli: -folds
+~ features (default: other columns of --stimuli)
+[regions]
++ encoding voxels regions
+[analysis]
++ encoding analysis
++ stimuli
+~ folds (default: train and test as the column set says)
+extrapolate: set_size_or_names K first least=2:
     predict accuracy among these numbers of candidates, with intervals, in
     extrapolation.tsv: for the strongest regions, or all of an atlas
-interval_level: real P = 0.9: confidence level of these intervals
-""")
-
-
-def _options():
-    """Return the options by group of help."""
-    features = parser.options_of(
-        "stimuli",
-        features={"said": "other columns of --stimuli"},
-        folds={"said": "train and test as the column set says"},
-    )
-    folds = {"folds": features.pop("folds")}
-    resources = parser.options_of("encoding", "resources")
-    return {
-        "input": _INPUT | features,
-        "regions": parser.options_of("encoding", "voxels", "regions"),
-        "analysis": parser.options_of("encoding", "analysis") | folds | _EXTRAPOLATION,
-        parser.RESOURCES: resources | parser.DASK | parser.DRY_RUN,
-        "output": parser.OUTPUT,
-    }
-
-
+interval_level: real P above=0 below=1 = 0.9: confidence level of these intervals
+[resources (without an effect on results)]
++ encoding resources
++ dask
++ dry_run
+[output]
++ output
+"""
 COMMAND = parser.Command(
     "identify stimuli through an encoding model",
     "--imgs A [B ...] --stimuli TSV [options] OUT",
@@ -77,9 +70,9 @@ COMMAND = parser.Command(
     "stimuli of test volumes, region by region.",
     _EXAMPLES,
     parser.LAST,
-    _options,
+    _OPTIONS,
     "groups excludes folds: it is of training volumes, and all stimuli are tested\n"
-    + parser.PICTURES,
+    "bands needs encoder=ridge: each band has a penalty of its own\n" + parser.PICTURES,
 )
 
 
@@ -89,27 +82,17 @@ def run(args):
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
 
-    set_sizes = _set_sizes(args.extrapolate, args.interval_level)
-    _check_options(args)
     roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
     output = Output.of_images(args, args.imgs, roles)
     data = read_data(args)
     model = _model(args, data)
     if output.dry_run:
         cost = estimate_cost(model, data)
-        say(cost_of_regions(cost, args.shard, f"{len(data.tested)} stimuli, "))
-        return
+        return cost_of_regions(cost, args.shard, f"{len(data.tested)} stimuli, ")
     fitted = data.identify(model)
+    set_sizes = sorted({*args.extrapolate}) if args.extrapolate else None
     predicted = extrapolation_table(fitted, set_sizes, args.interval_level)
-    say(output.write_analysis(fitted, {"extrapolation": predicted}))
-
-
-def _check_options(args):
-    """Raise before any work if options do not go together."""
-    if args.folds is not None and args.folds < 2:
-        raise ValueError(f"--folds {args.folds} must be at least 2")
-    if args.bands is not None and args.encoder != "ridge":
-        raise ValueError(f"--bands {args.bands} needs --encoder ridge")
+    return output.write_analysis(fitted, {"extrapolation": predicted})
 
 
 def _model(args, data):
@@ -121,20 +104,6 @@ def _model(args, data):
     if data.bands is not None:
         given["encoder"].set_params(bands=data.bands)
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
-
-
-def _set_sizes(words, level):
-    """Return the set sizes of --extrapolate as numbers; ValueError if they are none."""
-    if words is None:
-        return None
-    for word in words:
-        if not (word.isascii() and word.isdecimal() and int(word) >= 2):
-            raise ValueError(
-                f"--extrapolate {word} must be a whole number of at least 2 candidates"
-            )
-    if not 0 < level < 1:
-        raise ValueError(f"--interval-level {level} must lie between 0 and 1")
-    return sorted(set(map(int, words)))
 
 
 def extrapolation_table(fitted, set_sizes, confidence_level):

@@ -4,9 +4,7 @@ import warnings
 from functools import partial
 from typing import Any
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -34,7 +32,8 @@ examples:
       --test mean --cluster-threshold 0.001 --report group_mean
 """
 _ID = "participant_id"
-_INPUT = read_options("""
+_OPTIONS = """
+[input]
 imgs: paths IMG first: maps, one for each subject
 subjects: paths DIR first:
     folders of one analysis each, instead of maps: means, spread and lower bounds of
@@ -52,8 +51,8 @@ null: paths NPY first:
     permuted maps of every subject, written by --save-null, in the order of --imgs;
     those of another run or subject are refused
 mask: path IMG: voxels that are tested (default: those finite in all subjects)
-""")
-_TEST = read_options("""
++ group: allow_mixed allow_native_space
+[test]
 test: one_of prevalence|mean first:
     what is tested with --null: prevalence (in how many of the population there is
     information), or mean (whether the mean is larger than means of permuted maps; with
@@ -70,65 +69,30 @@ n_permutations: whole N first:
     number of sign flips (default: 1000), of permutations with a design or clusters, or
     of combinations of permuted maps (both 10000)
 random_state: whole SEED = 0: seed of the permutations
-""")
++ group: two_sided cluster_threshold tfce gamma
+~ gamma = None (default: 0.5)
++ dry_run
+[output]
++ output
+"""
 
 
-def _options():
-    """Return the options by group of help."""
-    shared = parser.options_of("group", gamma={"default": None, "said": "0.5"})
-    mixed = {name: shared[name] for name in ("allow_mixed", "allow_native_space")}
-    names = ("two_sided", "cluster_threshold", "tfce", "gamma")
-    tests = {name: shared[name] for name in names}
-    return {
-        "input": _INPUT | mixed,
-        "test": _TEST | tests | parser.DRY_RUN,
-        "output": parser.OUTPUT,
-    }
-
-
-COMMAND = parser.Command(
-    "inference over subjects, from one map of each",
-    "--imgs A B [C ...] [options] OUT\nDIR DIR [DIR ...] OUT [options]",
-    "Inference over subjects, from one map of each.",
-    _EXAMPLES,
-    "places: paths 'DIR ... OUT': folders of one analysis each, as --subjects, and the "
-    "folder for the results",
-    _options,
-    "test needs null: it says what is tested of permuted maps\n"
-    "atlas needs report: it is for the report only\n" + parser.PICTURES,
+_SECOND_LEVEL = (
+    *("paired_imgs", "design", "contrast", "cluster_threshold", "tfce", "step_down"),
+    "min_subjects",
 )
-
-
-def run(args):
-    """Test and write maps."""
-    _read_places(args)
-    _check_options(args)
-    from neuroextrap.cli._results import Output
-    from neuroextrap.group._group_maps import summary
-
-    roles = "imgs paired_imgs design null mask"
-    output = Output.of_images(args, args.imgs, roles, keep_desc=True)
-    if output.dry_run:
-        say(_cost(args))
-        return
-    maps, given = _tested(args)
-    _write(output, maps, parameters=given, random_state=args.random_state)
-    say(summary(maps, len(maps.summary.subjects)))
-    say(f"maps and sidecars in {output.places.folder}")
-    if output.report:
-        say(f"open {output.places.path('report.html')}")
-
-
-def _write(output, maps, **about):
-    """Write maps with sidecars and the page; `about` is for their provenance."""
-    from neuroextrap.maps._files import describe_map
-    from neuroextrap.maps._provenance import provenance
-    from neuroextrap.maps._registry import GROUP_MAPS
-
-    made = output.origin.sidecar() | provenance(**about)
-    sidecars = {name: describe_map(GROUP_MAPS[name], made) for name in maps}
-    pages = output.pages(maps, labels_img=output.atlas)
-    output.write_images(maps, sidecars, made, pages)
+_ASKED = ("baseline", "two_sided", "gamma", "confidence_level", *_SECOND_LEVEL)
+_SHARED = ("mask", "random_state", "allow_mixed", "allow_native_space")
+_RULES = """\
+subjects excludes null: give maps by --imgs, with or without permuted ones
+subjects excludes gamma baseline two_sided {tests}: folders are not tested
+null excludes baseline two_sided {others}: maps are compared with their permuted ones
+test needs null: it says what is tested of permuted maps
+test=mean excludes gamma confidence_level: they are of the prevalence
+gamma needs null: permuted maps show the prevalence
+confidence_level needs null|subjects: it is that of lower bounds
+atlas needs report: it is for the report only
+"""
 
 
 def _read_places(args):
@@ -147,29 +111,42 @@ def _read_places(args):
         args.allow_mixed = args.allow_mixed[1:] or True
     else:
         parser.take_last_as_output(args)
+    if (args.imgs is None) == (args.subjects is None):
+        raise ValueError(
+            "give maps by --imgs or folders of analyses by --subjects, one of them"
+        )
 
 
-_SECOND_LEVEL = (
-    *("paired_imgs", "design", "contrast", "cluster_threshold", "tfce", "step_down"),
-    "min_subjects",
+_TESTS = " ".join(_SECOND_LEVEL)
+_OTHERS = _TESTS.replace("cluster_threshold ", "")
+COMMAND = parser.Command(
+    "inference over subjects, from one map of each",
+    "--imgs A B [C ...] [options] OUT\nDIR DIR [DIR ...] OUT [options]",
+    "Inference over subjects, from one map of each.",
+    _EXAMPLES,
+    "places: paths 'DIR ... OUT': folders of one analysis each, as --subjects, and the "
+    "folder for the results",
+    _OPTIONS,
+    _RULES.format(tests=_TESTS, others=_OTHERS) + parser.PICTURES,
+    prepare=_read_places,
 )
-_OF_TESTS = {
-    "--subjects": ("confidence_level",),
-    "--null": ("gamma", "confidence_level"),
-    "--test mean": ("cluster_threshold",),
-    "--imgs": ("baseline", "two_sided", *_SECOND_LEVEL),
-}
-"""Options that belong to one kind of test, which the key asks for."""
-_SHARED = ("mask", "random_state", "allow_mixed", "allow_native_space")
 
 
-def _kind(args):
-    """Return the option that says what is tested."""
-    if args.subjects is not None:
-        return "--subjects"
-    if args.null is None:
-        return "--imgs"
-    return "--test mean" if args.test == "mean" else "--null"
+def run(args):
+    """Test and write maps."""
+    from neuroextrap.cli._results import Output
+    from neuroextrap.group._group_maps import summary
+
+    roles = "imgs paired_imgs design null mask"
+    output = Output.of_images(args, args.imgs, roles, keep_desc=True)
+    if output.dry_run:
+        return _cost(args)
+    maps = _tested(args)
+    maps.random_state = args.random_state
+    pages = output.pages(maps, labels_img=output.atlas)
+    maps.to_directory(output.folder, more=pages, **output.how)
+    said = summary(maps, len(maps.subjects))
+    return f"{said}\n{output.told('maps and sidecars')}"
 
 
 def _is_given(args, name):
@@ -183,45 +160,33 @@ def _is_second_level(args):
     return any(_is_given(args, name) for name in _SECOND_LEVEL)
 
 
-def _check_options(args):
-    """Raise if an option belongs to a test, or a page, that is not made."""
-    if (args.imgs is None) == (args.subjects is None):
-        raise ValueError(
-            "give maps by --imgs or folders of analyses by --subjects, one of them"
-        )
-    if args.subjects is not None and args.null is not None:
-        raise ValueError("--null does not go with --subjects; give maps by --imgs")
-    kind = _kind(args)
-    for other in _OF_TESTS.keys() - {kind}:
-        for name in set(_OF_TESTS[other]) - set(_OF_TESTS[kind]):
-            if _is_given(args, name):
-                needed = other in ("--null", "--subjects") and kind != "--test mean"
-                text = f"needs {other}" if needed else f"does not go with {kind}"
-                raise ValueError(f"{parser.word_of(name)} {text}; leave it out")
+def _test(args):
+    """Return the function that makes the requested test."""
+    from neuroextrap import group
+
+    if args.subjects is not None:
+        return group.group_information
+    if args.test == "mean":
+        return group.group_permutation_test
+    if args.null is not None:
+        if args.cluster_threshold is not None:
+            raise ValueError("--cluster-threshold with --null needs --test mean")
+        return group.prevalence_test
+    return group.second_level_test if _is_second_level(args) else group.sign_flip_test
 
 
 def _tested(args, n_permutations=None):
-    """Run the requested test; return its maps and its options."""
-    from neuroextrap import group
-
-    kind = _kind(args)
-    names = [*_OF_TESTS[kind], *([] if kind == "--subjects" else ["n_permutations"])]
-    options = {name: getattr(args, name) for name in names if _is_given(args, name)}
-    options |= {} if n_permutations is None else {"n_permutations": n_permutations}
-    given = {name: getattr(args, name) for name in _SHARED} | options
-    test: Any = {
-        "--subjects": group.group_information,
-        "--test mean": group.group_permutation_test,
-        "--null": group.prevalence_test,
-    }.get(kind)
-    if test is not None:
-        read = [each for each in (args.subjects, args.imgs, args.null) if each]
-        return test(*read, **given), options
-    options["two_sided"] = given["two_sided"] = args.two_sided
-    if not _is_second_level(args):
-        return group.sign_flip_test(args.imgs, **given), options
-    design = _read_design(given.pop("design", None), args.imgs)
-    return group.second_level_test(args.imgs, design, **given), options
+    """Run the requested test; return its maps, which know its options."""
+    names = _ASKED if args.subjects else (*_ASKED, "n_permutations")
+    asked = {name: getattr(args, name) for name in names if _is_given(args, name)}
+    asked |= {} if n_permutations is None else {"n_permutations": n_permutations}
+    given = {name: getattr(args, name) for name in _SHARED} | asked
+    read = [each for each in (args.subjects, args.imgs, args.null) if each]
+    if "design" in given:
+        read.append(_read_design(given.pop("design"), args.imgs))
+    maps: Any = _test(args)(*read, **given)
+    maps.parameters |= asked
+    return maps
 
 
 def _cost(args):
@@ -237,7 +202,7 @@ def _cost(args):
     n_permutations, few = _repetitions(args)
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
-        maps, _ = test(few[0] if args.test == "mean" else 2)
+        maps = test(few[0] if args.test == "mean" else 2)
         n_voxels = int(np.isfinite(flat_values(maps["p_value"])).sum())
         seconds = seconds_of(test, n_permutations, few=few)
     what = f"{n_maps} subjects, {n_voxels} voxels, {n_permutations} permutations"
@@ -258,8 +223,6 @@ def _repetitions(args):
 
 def _read_design(path, imgs):
     """Return the design of a table as numbers, its rows by participant if named."""
-    if path is None:
-        return None
     import pandas as pd
 
     from neuroextrap.images._bids_names import loose_entities

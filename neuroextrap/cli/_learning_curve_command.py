@@ -3,9 +3,8 @@
 from functools import partial
 from typing import Any
 
-from neuroextrap.analysis._options import read_options
-from neuroextrap.cli._console import logger, say
-from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
+from neuroextrap.cli._console import logger
+from neuroextrap.cli._parser import LAST, Command, read_groups
 
 _EXAMPLES = """\
 scans: tab-separated, one row for each volume (of all images, in order) or each
@@ -18,11 +17,8 @@ examples:
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
       --train-sizes 4 8 12 --labels condition agnostic results
 """
-_SOURCES = read_options("""
-imgs: paths IMG first: 3-D or 4-D images of scans
-array: path NPY first: .npy of scans x features
-""")
-_INPUT = read_options("""
+_OPTIONS = """
+[input]
 scans: path TSV required: table with one row for each scan (see --help-all)
 labels: texts COLUMN first = ['trial_type']:
     columns of labels, one curve for each; 'agnostic' labels every scan of a subject by
@@ -30,8 +26,9 @@ labels: texts COLUMN first = ['trial_type']:
 groups: text COLUMN first = 'subject': column of subjects or runs
 exclude: texts NAME = []: labels whose scans are left out (default: none)
 mask: path IMG first: brain mask (default: computed from the images)
-""")
-_MODEL = read_options("""
+imgs: paths IMG first: 3-D or 4-D images of scans
+array: path NPY first: .npy of scans x features
+[model]
 n_components: whole P: number of principal components (default: scans per subject)
 basis: one_of svd|generalizable = 'svd':
     use singular values as they are (svd), or re-estimate them with each group left out
@@ -39,8 +36,7 @@ basis: one_of svd|generalizable = 'svd':
 significance_level: real P:
     keep only canonical directions that are significant at this level (default: keep
     all)
-""")
-_CURVE = read_options("""
+[curve]
 center: one_of group|none = 'group': subtract each group's mean scan, or nothing
 scale: one_of mean|none = 'none': divide each scan by its mean, or leave it
 pattern: one_of sensitivity|log_sensitivity|canonical|none = 'sensitivity':
@@ -54,8 +50,10 @@ train_sizes: wholes N first:
 n_splits: whole N first = 150: number of random splits at every size
 random_state: whole SEED = 0: seed of the splits
 n_jobs: whole N = 1: number of workers
-""")
-_FILES = {name: OUTPUT[name] for name in ("overwrite", "bids", "report")}
++ dry_run
+[output]
++ output: overwrite bids report
+"""
 COMMAND = Command(
     "information about unseen subjects against training subjects",
     "(--imgs A [B ...] | --array X.npy) \n       --scans TSV [options] OUT",
@@ -63,12 +61,8 @@ COMMAND = Command(
     "trained on some subjects tell about the scans of others, in bits.",
     _EXAMPLES,
     LAST,
-    {
-        "input": _INPUT | {"source": _SOURCES},
-        "model": _MODEL,
-        "curve": _CURVE | DRY_RUN,
-        "output": _FILES,
-    },
+    _OPTIONS,
+    "imgs excludes array: give the scans in one of these ways\n",
 )
 _HEADINGS = {
     "scheme": "labels",
@@ -100,13 +94,14 @@ def run(args):
     """Read the scans, compute the curves, write tables and maps."""
     from neuroextrap.cli._results import Output
 
+    if args.imgs is None and args.array is None:
+        raise ValueError("--imgs or --array is required: where are the scans?")
     role = "imgs" if args.array is None else "array"
     output = Output.of_images(args, getattr(args, role), f"{role} scans mask", role)
     samples, data, labels = _read(args)
     curve = _curve(args, data)
     if output.dry_run:
-        say(_cost(curve, labels))
-        return
+        return _cost(curve, labels)
     curves = {name: curve(y=y) for name, y in labels.items()}
     maps: tuple[dict, dict] = {}, {}
     if samples.masker is not None:
@@ -114,7 +109,7 @@ def run(args):
     asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
     asked["classifier"] = curve.keywords["classifier"]
     about = {"parameters": asked, "random_state": args.random_state}
-    say(_written(output, curves, maps, inputs=data | labels, **about))
+    return _written(output, curves, maps, inputs=data | labels, **about)
 
 
 def _curve(args, data):
@@ -124,8 +119,12 @@ def _curve(args, data):
         information_learning_curve,
     )
 
-    model = CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
-    how = {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
+    options = read_groups(_OPTIONS)
+    given, how = (
+        {name: each.value(getattr(args, name)) for name, each in options[of].items()}
+        for of in ("model", "curve")
+    )
+    model, _ = CanonicalVariates(**given), how.pop("dry_run")
     return partial(information_learning_curve, classifier=model, **data, **how)
 
 
@@ -252,6 +251,7 @@ def _written(output, curves, maps, **about):
     from neuroextrap.analysis._region_maps import table_writer
     from neuroextrap.learning_curves import learning_curve_report
     from neuroextrap.learning_curves._comparison import table_of_curves
+    from neuroextrap.maps._files import write_maps
     from neuroextrap.maps._provenance import provenance
 
     table = table_of_curves(curves, "scheme")
@@ -259,8 +259,10 @@ def _written(output, curves, maps, **about):
     more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
     if output.report:
         more["report.html"] = learning_curve_report(curves).save_as_html
-    made = output.origin.sidecar() | provenance(**about)
-    output.write_images(*maps, made, more, sources=output.origin.paths)
+    record = output.origin.record | output.origin.sidecar() | provenance(**about)
+    how = {"bids": output.bids, "overwrite": output.overwrite, "more": more}
+    how |= {"provenance": record, "sources": output.origin.paths}
+    write_maps(output.folder, *maps, **how)
     names = ", ".join(map(output.places.name, ("learning_curve.tsv", "confusion.tsv")))
     names += ", maps" if maps[0] else ""
     return f"{_summary(curves, table)}\n{output.told(names)}"

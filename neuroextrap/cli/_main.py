@@ -103,7 +103,11 @@ def _exit_code(args):
         if getattr(args, "out", "") is None:
             take_last_as_output(args)
         with ending_on_sigterm(), dask_cluster(args):
-            return args.run(args) or 0
+            done = args.run(args)  # what is said, the exit code, or None
+            if isinstance(done, str):
+                say(done)
+                return 0
+            return done or 0
     except _BAD_INPUT as error:
         from neuroextrap.stats._validation import one_line
 

@@ -3,9 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options
-from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OUT, OUTPUT, PICTURES, Command
+from neuroextrap.cli._parser import OUT, PICTURES, Command
 
 _EXAMPLES = """\
 examples:
@@ -20,18 +18,21 @@ Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
 its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
 a folder holds several.
 """
-_OPTIONS = read_options("""
+_OPTIONS = """
+[]
 allow_missing: flag:
     join the parts that are there although others are missing, and mark the results as
     partial
-""")
+[output]
++ output
+"""
 COMMAND = Command(
     "join the parts of a run that was split by --shard",
     "PART [PART ...] [options] OUT",
     "Join the parts of a run that was split by --shard.",
     _EXAMPLES,
     "parts: paths PART required: folders of the parts\n" + OUT,
-    {None: _OPTIONS, "output": OUTPUT},
+    _OPTIONS,
     PICTURES,
     intermixed=True,
 )
@@ -48,11 +49,11 @@ def run(args):
                 "'neuroextrap searchlight --shard' wrote"
             )
     kind, bids = _kind_and_bids(args)
-    output = Output.of(args, bids)
+    output = Output(args, bids)
     first, *others = [kind.from_directory(part) for part in args.parts]
     whole = first.merge(*others, allow_missing=args.allow_missing)
-    origin = replace(whole.origin_, record=output.origin.record)
-    say(replace(output, origin=origin).write_analysis(whole))
+    output.origin = replace(whole.origin_, record=output.origin.record)
+    return output.write_analysis(whole)
 
 
 def _kind_and_bids(args):

@@ -3,8 +3,8 @@
 from typing import Any
 
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
-from neuroextrap.cli._searchlight_command import analysis_options
+from neuroextrap.cli._option_files import RaisingParser
+from neuroextrap.cli._searchlight_command import ANALYSIS, RESOURCES
 
 _EXAMPLES = """\
 CONFIG.toml has the options of neuroextrap searchlight, with _ for -, those that
@@ -41,7 +41,7 @@ COMMAND = parser.Command(
     "correct for all regions and all pipelines together.",
     _EXAMPLES,
     "config: path CONFIG.toml required: options and pipelines\n" + parser.OUT,
-    {None: parser.OVERWRITE},
+    "[]\n+ output: overwrite\n",
     intermixed=True,
 )
 
@@ -58,7 +58,7 @@ def run(args):
     found.bg_img_ = first.bg_img
     pages = {"report.html": found.generate_report().save_as_html}
     found.to_directory(args.out, overwrite=args.overwrite, more=pages)
-    say(
+    return (
         f"p_value_fwe holds for all voxels and pipelines together:\n"
         f"{text_table(found.table_, _SHOWN.split())}\n"
         f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"
@@ -87,12 +87,10 @@ def planned_pipelines(path, most=None):
     """Yield the name and Planned searchlight of every pipeline, `most` at the most."""
     from neuroextrap.cli._planned_searchlight import Request
 
-    resources = {parser.RESOURCES: parser.options_of("searchlight", "resources")}
-    reader = parser.RaisingParser(analysis_options() | resources)
-    parsed = {
-        name: reader.parse_file(f"{path}: pipeline {name!r}", given)
-        for name, given in _pipelines(path, most).items()
-    }
+    parsed = {}
+    for name, given in _pipelines(path, most).items():
+        reader = RaisingParser(ANALYSIS + RESOURCES)
+        parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", given)
     for name, own in parsed.items():
         yield name, Request(own).plan()
 

@@ -105,40 +105,6 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-class RaisingParser(CommandParser):
-    """A parser of options in files, which raises instead of leaving."""
-
-    def __init__(self, options):
-        super().__init__(is_command=False)
-        add_options(self, options)
-
-    def error(self, message):
-        """Raise ValueError."""
-        raise ValueError(message)
-
-    def words_of(self, key, value):
-        """Return an option of a file as words of the command line."""
-        option = word_of(key)
-        if isinstance(value, bool):
-            is_default = value == bool(self.get_default(key.replace("-", "_")))
-            return [] if is_default else [option if value else f"--no-{option[2:]}"]
-        values = value if isinstance(value, list) else [value]
-        one = len(values) == 1
-        return [f"{option}={values[0]}"] if one else [option, *map(str, values)]
-
-    def parse_file(self, where, options, words=()):
-        """Parse options of a file, by name, as if they were given before the words."""
-        given: list[str] = []
-        for key, value in options.items():
-            if isinstance(value, dict):
-                raise ValueError(f"{where}: {key} is a table; give a value")
-            given += self.words_of(key, value)
-        try:
-            return self.parse_args([*given, *words])
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from error
-
-
 class _NamesOrAll(argparse.Action):
     """Keep the names that follow an option, or True if none do."""
 
@@ -148,30 +114,47 @@ class _NamesOrAll(argparse.Action):
         setattr(namespace, self.dest, values or True)
 
 
-def _check_rules(rules, args, default):
-    """Raise ValueError unless `args` agree with rules, as ``a needs b c: why``.
+class _Rules(NamedTuple):
+    """Lines that say which options go together, as ``a needs b c=1|d: why``.
 
-    They are about options with other values than ``default(name)``.
+    They are about options with the value 1, or with others than ``default(name)``.
     """
 
-    def is_given(name):
-        return getattr(args, name, None) != default(name)
+    lines: str
+    default: Any
 
-    for rule in rules.splitlines():
-        asked, _, why = rule.partition(": ")
-        option, what, *others = asked.split()
-        wrong = [name for name in others if is_given(name) is (what == "excludes")]
-        if wrong and is_given(option):
-            word = word_of(f"no_{option}" if default(option) is True else option)
-            raise ValueError(f"{word} {what} {', '.join(map(word_of, wrong))}: {why}")
+    def check(self, args):
+        """Raise ValueError unless `args` agree with the rules."""
+        for rule in self.lines.splitlines():
+            asked, _, why = rule.partition(": ")
+            option, what, *others = asked.split()
+            refused = what == "excludes"
+            wrong = [each for each in others if self._given(each, args) is refused]
+            if wrong and self._given(option, args):
+                told = ", ".join(map(self._words, wrong))
+                raise ValueError(f"{self._words(option)} {what} {told}: {why}")
+
+    def _given(self, alternatives, args):
+        """Return whether one of some options, separated by |, was given."""
+        for name, _, value in (each.partition("=") for each in alternatives.split("|")):
+            own = getattr(args, name, None)
+            if str(own) == value if value else own != self.default(name):
+                return True
+        return False
+
+    def _words(self, alternatives):
+        """Return options as they are written."""
+        named = alternatives.split("|")
+        named = [f"no_{n}" if self.default(n) is True else n for n in named]
+        return " or ".join(word_of(name).replace("=", " ") for name in named)
 
 
 class Command(NamedTuple):
     """What a parser needs to know of a command.
 
-    `usage` has a line for every way to call it; `options` are those by group of help,
-    or what returns them; `arguments` have no word (see ``read_options``); `rules` are
-    lines that say which options go together.
+    `usage` has a line for every way to call it; `arguments` have no word (see
+    ``read_options``); `options` have, by group of help; `rules` say which of them go
+    together, once `prepare` has sorted words without options.
     """
 
     help: str
@@ -179,9 +162,10 @@ class Command(NamedTuple):
     description: str
     examples: str
     arguments: str
-    options: Any
+    options: str
     rules: str = ""
     intermixed: bool = False
+    prepare: Any = None
 
     def add_to(self, subparsers, name, run):
         """Add the command, which `run` carries out once the rules hold."""
@@ -199,10 +183,15 @@ class Command(NamedTuple):
             names = {"metavar": option.metavar, "choices": option.choices}
             how = {"nargs": nargs[option.required], "help": option.help}
             parser.add_argument(word, **how, **names)
-        add_options(parser, self.options() if callable(self.options) else self.options)
+        options = read_groups(self.options)
+        add_options(parser, options)
+        rules = _Rules(self.rules, parser.get_default)
 
         def run_by_rules(args):
-            _check_rules(self.rules, args, parser.get_default)
+            if self.prepare is not None:
+                self.prepare(args)
+            rules.check(args)
+            _check_ranges(options, args)
             return run(args)
 
         parser.set_defaults(run=run_by_rules)
@@ -214,15 +203,20 @@ LAST = "out: path OUT: folder for the results"
 
 
 def add_options(parser, options):
-    """Add options by name and group; of those in an inner dict exactly one is due."""
+    """Add options by group and name."""
     for title, named in options.items():
         group = parser if title is None else parser.add_argument_group(title)
         for name, option in named.items():
-            if isinstance(option, dict):
-                either = group.add_mutually_exclusive_group(required=True)
-                add_options(either, {None: option})
-            else:
-                _add_option(group, name, option)
+            _add_option(group, name, option)
+
+
+def _check_ranges(options, args):
+    """Raise ValueError if a value lies outside of what its option allows."""
+    for named in options.values():
+        for name, option in named.items():
+            value = getattr(args, name)
+            for each in value if isinstance(value, list) else [value]:
+                option.check_range(f"{word_of(name)} ", each)
 
 
 def _add_option(group, name, option):
@@ -251,31 +245,65 @@ def word_of(name):
     return f"--{name.replace('_', '-')}"
 
 
-def options_of(kind, *sections, **changed):
-    """Return options of a kind, or its sections, by word; `changed` fields, or None."""
+def options_of(kind, *sections):
+    """Return options of a kind, or of its sections, by word."""
     rows = [row for row in parameters(kind) if row.option is not None]
-    return {
-        row.word: row.option._replace(**changed.get(row.word, {}))
-        for row in rows
-        if not sections or row.section in sections
-        if changed.get(row.word, {}) is not None
-    }
+    return {r.word: r.option for r in rows if not sections or r.section in sections}
 
 
-DRY_RUN = read_options("""
+def read_groups(text):
+    """Return Options by group of help and word, as entries under ``[group]`` say.
+
+    Entries are those of ``read_options``; ``+ kind section ...`` for options of the
+    table of parameters, or shared ones, that no group before has, all or some of them
+    (``: word ... -without``); and ``~ word = None (default: said)`` for what help says
+    of the default of one of these, which it may take away.
+    """
+    groups: dict[Any, dict] = {}
+    parts = re.split(r"^\[(.*)\]\n", text, flags=re.MULTILINE)
+    for title, table in zip(parts[1::2], parts[2::2], strict=True):
+        known = {word for group in groups.values() for word in group}
+        group = groups[title or None] = {}
+        for entry in re.findall(r"^\S.*(?:\n .*)*", table, re.MULTILINE):
+            mark, words = entry[0], " ".join(entry[1:].split())
+            if mark == "+":
+                found = _included(words).items()
+                group |= {word: each for word, each in found if word not in known}
+            else:
+                group |= _changed(words, group) if mark == "~" else read_options(entry)
+    return groups
+
+
+def _included(words):
+    """Return options that a line includes, by word."""
+    head, _, chosen = words.partition(": ")
+    kind, *sections = head.split()
+    found = _SHARED.get(kind) or options_of(kind, *sections)
+    names = [name for name in chosen.split() if not name.startswith("-")]
+    left_out = set(chosen.replace("-", "").split()) - {*names}
+    return {n: found[n] for n in names or found if n not in left_out}
+
+
+def _changed(words, group):
+    """Return the option of a group whose default a line changes, by word."""
+    word, _, said = words.partition(" (default: ")
+    word, _, default = word.partition(" = ")
+    changed = group[word]._replace(said=said.removesuffix(")"))
+    return {word: changed._replace(default=None) if default else changed}
+
+
+_SHARED: dict[str, dict] = {}
+_SHARED |= read_groups("""
+[dry_run]
 dry_run: flag first:
     check the input and print size, memory and time of the run, but write nothing
-""")
-OVERWRITE = read_options("""
-overwrite: flag first: replace results that are already in the output folder
-""")
-DASK = read_options("""
+[dask]
 dask: text ADDRESS:
     run on the Dask cluster of this scheduler instead of --n-jobs workers: an address
     such as tcp://host:8786, or its scheduler file; the work of a worker that dies is
     repeated
-""")
-OUTPUT = OVERWRITE | read_options("""
+[output]
+overwrite: flag first: replace results that are already in the output folder
 bids: flag = None:
     name and place results as BIDS derivatives, or not (default: do so if all inputs
     have BIDS names)
@@ -294,7 +322,6 @@ PICTURES = """\
 bg_img needs report: it is drawn in the report only
 atlas excludes labels_img: it names places of spheres, --labels-img has regions instead
 """
-RESOURCES = "resources (without an effect on results)"
 
 
 def parameters_of(args, kind, *, without=()):
@@ -319,7 +346,8 @@ def take_last_as_output(args):
     options = [word for word in args.argv if word.startswith("--")]
     name = options[-1].partition("=")[0][2:].replace("-", "_") if options else ""
     values = getattr(args, name, None)
-    if isinstance(values, list) and len(values) > 1 and values[-1] == args.argv[-1]:
-        args.out = values.pop()
+    if isinstance(values, list) and len(values) > 1:
+        args.out = args.argv[-1]
+        values.pop()
         return
     raise ValueError("OUT is missing; name the output folder as the last word")

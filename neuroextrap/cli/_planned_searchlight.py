@@ -47,13 +47,14 @@ class Request:
     """
 
     def __init__(self, args):
+        self.args = args
         self.imgs, events, self.mask = ready_betas(args.imgs, args.events, args.mask)
         self.of_model = self.imgs is not args.imgs
         self.events = [events] if self.of_model else events
         named = [i if isinstance(i, str) else i.get_filename() for i in self.imgs]
         self.files = files_of(named)
         self.options = SampleOptions(**parameters_of(args, "samples"))
-        self.test_runs, self.targets = args.test_runs, getattr(args, "targets", None)
+        self.targets = getattr(args, "targets", None)
         kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
         if self.targets is not None:
             kind = TargetSearchLight
@@ -115,7 +116,7 @@ class Request:
 
     def _check_runs(self, samples):
         """Raise unless there are runs to leave out, or some to test on are named."""
-        if len(set(samples.runs.tolist())) < 2 and not self.test_runs:
+        if len(set(samples.runs.tolist())) < 2 and not self.args.test_runs:
             tables = [each for each in self.events or () if isinstance(each, str)]
             given = " ".join(["--events", *tables[:2]]) if tables else "--imgs"
             raise ValueError(
@@ -125,10 +126,10 @@ class Request:
 
     def _single_split(self, samples):
         """Return the split that --test-runs asks for, or None to leave one run out."""
-        if not self.test_runs:
+        if not self.args.test_runs:
             return None
         runs, classes = samples.runs.astype(str), getattr(self.light, "classes", None)
-        unknown = sorted(set(self.test_runs) - set(runs))
+        unknown = sorted(set(self.args.test_runs) - set(runs))
         if unknown:
             raise ValueError(
                 f"--test-runs {' '.join(unknown)}: no such run; there are "
@@ -136,7 +137,7 @@ class Request:
             )
         if classes:  # folds count the samples of the classes that are analyzed
             runs = runs[np.isin(samples.y, classes)]
-        tested = np.isin(runs, self.test_runs)
+        tested = np.isin(runs, self.args.test_runs)
         if tested.all():
             raise ValueError("--test-runs names every run; leave some to train on")
         return [(np.flatnonzero(~tested), np.flatnonzero(tested))]

@@ -2,7 +2,6 @@
 
 import textwrap
 import time
-from dataclasses import dataclass
 from functools import partial
 from os.path import isdir
 from typing import Any
@@ -14,7 +13,7 @@ from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import files_of
-from neuroextrap.maps._files import check_output_directory, write_maps
+from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import (
     Origin,
     SourceFile,
@@ -27,7 +26,6 @@ from neuroextrap.margins._resources import continue_line
 from neuroextrap.margins.running._execution import clock
 from neuroextrap.plotting._brain_maps import read_volume
 from neuroextrap.reporting import peak_table
-from neuroextrap.reporting._identification_page import identification_report
 from neuroextrap.reporting._page import format_number, rounded_down
 
 _PRINTED = (
@@ -40,34 +38,23 @@ _SHOWN = 10
 """Rows of further tables that are printed."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Output:
     """Where results go, by BIDS entities or None, their Origin, and their pictures."""
 
-    folder: str
-    origin: Any
-    bids: Any = None
-    overwrite: bool = False
-    dry_run: bool = False
-    report: bool = False
-    title: str | None = None
-    bg_img: Any = None
-    atlas: str | None = None
-
-    @classmethod
-    def of(cls, args, bids, roles="", **sources):
-        """Return the output that words ask for; ValueError if it cannot be written."""
-        names = ("overwrite", "dry_run", "report", "title", "bg_img", "atlas")
-        given = {name: getattr(args, name) for name in names if hasattr(args, name)}
-        if given.get("atlas") is not None:  # can its names be read?
-            atlas_names_at(given["atlas"], [(0.0, 0.0, 0.0)])
-        drawn = given["bg_img"] = background(given.get("bg_img"))
+    def __init__(self, args, bids, roles="", **sources):
+        """Take them from words; ValueError if they cannot be written."""
+        given = {"dry_run": False, "report": False} | vars(args)
+        self.folder, self.bids, self.overwrite = args.out, bids, args.overwrite
+        self.dry_run, self.report = given["dry_run"], given["report"]
+        self.title, self.atlas = given.get("title"), given.get("atlas")
+        if self.atlas is not None:  # can its names be read?
+            atlas_names_at(self.atlas, [(0.0, 0.0, 0.0)])
+        drawn = self.bg_img = background(given.get("bg_img"))
         if drawn and drawn.lower() != "mni152":
             read_volume(drawn, "--bg-img", "give a volume, mni152 or none")
-        if not given.get("dry_run"):
+        if not self.dry_run:
             check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-        origin = origin_of_command(args, roles, **sources)
-        return cls(folder=args.out, origin=origin, bids=bids, **given)
+        self.origin: Any = origin_of_command(args, roles, **sources)
 
     @classmethod
     def of_images(
@@ -88,7 +75,7 @@ class Output:
                 bids.pop("desc", None)  # preproc
             example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")
             logger.info("results are named like %s", example)
-        return cls.of(args, bids, roles, **sources | {role: files})
+        return cls(args, bids, roles, **sources | {role: files})
 
     @property
     def places(self):
@@ -106,15 +93,12 @@ class Output:
         if not self.report:
             return {}
         options = {"bg_img": self.bg_img} | (drawn or {"atlas": self.atlas})
-        if hasattr(fitted, "results_"):
-            origin = self.origin
-            page = identification_report(fitted, self.title, **options, origin=origin)
-        else:
-            page = fitted.generate_report(self.title, **options)
+        page = fitted.generate_report(self.title, **options)
         return {"report.html": page.save_as_html}
 
     def write_analysis(self, fitted, tables=None, files=None):
         """Write a fitted analysis with tables and files by name; return a summary."""
+        fitted.origin_ = self.origin
         tables = {n: t for n, t in (tables or {}).items() if t is not None}
         peaks = peak_table(fitted, atlas=self.atlas)
         more = {
@@ -126,12 +110,6 @@ class Output:
         shown = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
         written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
         return "\n".join([summary(fitted, peaks), *shown, self.told(written)])
-
-    def write_images(self, images, sidecars, about, more, **places):
-        """Write images, sidecars and further files; `about` them says provenance."""
-        places |= {"bids": self.bids, "overwrite": self.overwrite, "more": more}
-        record = self.origin.record | about
-        write_maps(self.folder, images, sidecars, provenance=record, **places)
 
     def told(self, files):
         """Say where files, in words, and the page are."""

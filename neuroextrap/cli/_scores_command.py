@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options
-from neuroextrap.cli._console import logger, say
-from neuroextrap.cli._parser import OVERWRITE, Command
+from neuroextrap.cli._console import logger
+from neuroextrap.cli._parser import Command, read_groups
 
 _EXAMPLES = """\
 Scores of trials (rows) for candidates (columns): .npy, .npz (scores, targets),
@@ -21,7 +20,8 @@ examples:
   neuroextrap scores --decoded decoded.npy --candidates embeddings.npy \\
       --metric correlation --targets shown.tsv results
 """
-_INPUT = read_options("""
+_OPTIONS = """
+[input]
 decoded: path FILE first: vectors decoded from trials, instead of scores
 candidates: path FILE first: vectors of the candidates, with --decoded
 targets: path FILE first:
@@ -36,8 +36,7 @@ kind: one_of auto|similarity|distance first = 'auto':
     targets come last far oftener than guessing explains
 metric: one_of cosine|correlation|euclidean = 'cosine':
     how decoded vectors are compared with those of candidates
-""")
-_ANALYSIS = read_options("""
+[analysis]
 set_sizes: set_size_or_names N first:
     report accuracy (top-1) among that many candidates (default: 50 200 1000, up to ten
     times the pool)
@@ -53,16 +52,16 @@ cross_validated: flag:
     approximate p-value
 confidence_level: real P = 0.95: confidence level of intervals and bounds
 random_state: whole SEED = 0: seed of the exchanges
-""")
+[output]
+report: flag: write a self-contained report.html as well
++ output: overwrite
+"""
 _ROWS = ("target", "targets", "name")  # columns of tables that name rows
 _PRINTED = (
     "scores n_trials n_candidates accuracy accuracy_lower accuracy_upper top_5 "
     "pairwise_accuracy median_rank implied_information implied_information_lower "
     "implied_information_upper p_value"
 )
-_REPORT = read_options("""
-report: flag: write a self-contained report.html as well
-""")
 COMMAND = Command(
     "identification (top-1 among any number) by the scores of any decoder",
     "(A [B ...] | --decoded D --candidates C) [options] OUT",
@@ -71,11 +70,7 @@ COMMAND = Command(
     _EXAMPLES,
     "scores: paths A: files of scores, one for every decoder; the last word, OUT, is "
     "the folder for the results",
-    {
-        "input": _INPUT,
-        "analysis": _ANALYSIS,
-        "output": _REPORT | OVERWRITE,
-    },
+    _OPTIONS,
     intermixed=True,
 )
 
@@ -87,7 +82,7 @@ def run(args):
     from neuroextrap.scores._result import joined, named_notes, write_results
 
     roles = "scores decoded candidates targets names groups"
-    output = Output.of(args, None, roles)
+    output = Output(args, None, roles)
     found = _analyzed(args)
     compared = _compared(found, max(1, args.n_permutations), args.random_state)
     how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
@@ -96,7 +91,7 @@ def run(args):
     shown += [text_table(joined(found, "pools"))]
     shown += [text_table(tables["comparison"]) for _ in compared]
     notes = named_notes(found, compared)
-    say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
+    return "\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])])
 
 
 def _take_output(args):
@@ -129,7 +124,9 @@ def _analyzed(args):
     from neuroextrap.images._feature_files import read_matrix
     from neuroextrap.scores import score_identification
 
-    given = {name: getattr(args, name) for name in [*_INPUT, *_ANALYSIS]}
+    options = read_groups(_OPTIONS)
+    names = [*options["input"], *options["analysis"]]
+    given = {name: getattr(args, name) for name in names}
     for name in ("targets", "names", "groups"):
         if given[name] is not None:
             given[name] = _read_labels(given[name], f"--{name}")

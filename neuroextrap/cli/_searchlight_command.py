@@ -1,8 +1,7 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import logger, say
+from neuroextrap.cli._console import logger
 
 _EXAMPLES = """\
 events: tab-separated text, one table for each image or one for all volumes.
@@ -39,43 +38,35 @@ examples:
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --dissimilarities model.tsv --n-permutations 1000 --report results
 """
-_INPUT = read_options("""
-imgs: paths IMG required:
+
+
+ANALYSIS = """
+[input]
+imgs: paths IMG first required:
     images, one for each run, or one of all runs; or models of other programs
-events: paths TSV:
+events: paths TSV first:
     tables of events, one for each image, or one for all (see --help-all) (default: what
     a model says)
-""")
-_TESTED = read_options("""
++ samples
+[regions]
++ searchlight voxels regions
+[analysis]
++ searchlight analysis
+~ statistic (default: accuracy; of --targets correlation)
 test_runs: texts RUN:
     test on these runs, train on the others (default: leave one run out)
-""")
-
-
-def analysis_options(*, required=True):
-    """Return the options that say what is analyzed, images `required`, and how."""
-    given = {
-        name: each._replace(required=required and each.required, first=True)
-        for name, each in _INPUT.items()
-    }
-    said = {"said": "accuracy; of --targets correlation"}
-    return {
-        "input": given | parser.options_of("samples"),
-        "regions": parser.options_of("searchlight", "voxels", "regions"),
-        "analysis": parser.options_of("searchlight", "analysis", statistic=said)
-        | _TESTED,
-    }
-
-
-_TARGETS = (
-    read_options("""
+"""
+RESOURCES = """
+[resources (without an effect on results)]
++ searchlight resources
+"""
+_MORE = """
+[targets and distances]
 targets: path TSV:
     decode numbers or vectors instead of conditions: a table with a row for each
     condition, a column trial_type, and columns of numbers (default: conditions are
     identified)
-""")
-    | {"metric": parser.options_of("targets", "analysis")["metric"]}
-    | read_options("""
++ targets analysis: metric
 dissimilarities: paths TSV = False:
     measure cross-validated distances between conditions instead, and compare them with
     these models: square tables with a row and a column for each condition, and a column
@@ -83,31 +74,25 @@ dissimilarities: paths TSV = False:
 agreement: one_of spearman|kendall|cosine = 'spearman':
     how distances are compared with models: by rank correlation, Kendall's tau-a, or
     cosine
-""")
-)
-_DECODER = read_options("""
+[decoder of one region]
 decoder: text REGION:
     also write the decoder of this region, trained on all samples: the activation
     patterns and weights of its outputs; its index, name in the atlas, or place x,y,z in
     mm (default: none)
 new_imgs: paths IMG: images of new samples that --decoder predicts (default: none)
 new_events: paths TSV: tables of their events (default: none)
-""")
-
-
-def _options():
-    """Return the options by group of help."""
-    resources = parser.options_of("searchlight", "resources")
-    return analysis_options() | {
-        "targets and distances": _TARGETS,
-        "decoder of one region": _DECODER,
-        "from one condition to another": parser.options_of("cross"),
-        "confound of the trials": parser.options_of("confound"),
-        parser.RESOURCES: resources | parser.DASK | parser.DRY_RUN,
-        "output": parser.OUTPUT,
-    }
-
-
+[from one condition to another]
++ cross
+[confound of the trials]
++ confound
+"""
+_OPTIONS = f"""{ANALYSIS}{_MORE}{RESOURCES}
++ dask
++ dry_run
+[output]
++ output
+"""
+_LINEAR = ("nearest_centroid", "ridge", "lda")
 _RULES = """\
 check_t_r needs t_r: the repetition time in seconds
 train needs test: classifiers train in one condition and are tested in the other
@@ -120,6 +105,7 @@ dissimilarities excludes {others}: distances are measured
 trial_confound needs samples: give lss, lsa or volumes, a sample of every trial
 trial_confound needs n_permutations: 1000, say
 trial_confound excludes train targets dissimilarities: one of them is analyzed
+decoder needs targets|{linear}: other classifiers have no weights of voxels
 new_imgs needs decoder new_events: they are predicted by one region
 new_events needs decoder new_imgs: they are predicted by one region
 decoder excludes train trial_confound dissimilarities shard: one region decodes
@@ -129,10 +115,11 @@ decoder excludes train trial_confound dissimilarities shard: one region decodes
 def _rules():
     """Return the rules; distances go with few options of searchlights."""
     of_distances = ("n_permutations", "random_state", "n_jobs", "max_memory")
-    words = parser.options_of("searchlight", "analysis", "resources")
-    words |= parser.options_of("cross") | _TESTED | {"targets": None}
+    words = [*parser.options_of("searchlight", "analysis", "resources")]
+    words += [*parser.options_of("cross"), "test_runs", "targets"]
     others = " ".join(word for word in words if word not in of_distances)
-    return _RULES.format(others=others) + parser.PICTURES
+    linear = "|".join(f"estimator={name}" for name in _LINEAR)
+    return _RULES.format(others=others, linear=linear) + parser.PICTURES
 
 
 COMMAND = parser.Command(
@@ -142,7 +129,7 @@ COMMAND = parser.Command(
     "bounds and family-wise p-values.",
     _EXAMPLES,
     parser.LAST,
-    _options,
+    _OPTIONS,
     _rules(),
 )
 _ROLES = (
@@ -168,6 +155,5 @@ def run(args):
         logger.warning("%s", _ONE_BY_ONE)
     planned = asked.plan()
     if output.dry_run:
-        say("\n".join(asked.cost(planned)))
-    else:
-        say(asked.answer(planned, output))
+        return "\n".join(asked.cost(planned))
+    return asked.answer(planned, output)

@@ -27,7 +27,6 @@ from neuroextrap.images._events import event_labels
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._opening import files_of
 from neuroextrap.images._sample_plans import labels_of_samples, read_tables
-from neuroextrap.margins.classifiers._classifier_names import LINEAR
 
 # stands between class and condition; no entry of a tab-separated table has it
 _BETWEEN = "\t"
@@ -47,17 +46,6 @@ def question_of(args):
 class Identification(Request):
     """Which condition, or target, was shown; of new samples by one region's decoder."""
 
-    def __init__(self, args):
-        super().__init__(args)
-        self.decoder = args.decoder
-        self.new_imgs, self.new_events = args.new_imgs, args.new_events
-        linear = args.targets is not None or args.estimator in LINEAR
-        if args.decoder and not linear:
-            raise ValueError(
-                f"--decoder: {args.estimator} has no weights of voxels; give "
-                "--estimator nearest_centroid, ridge or lda"
-            )
-
     def cost(self, planned):
         """Return what the analysis costs, and what is doubtful about conditions."""
         light, samples, data = planned
@@ -69,7 +57,7 @@ class Identification(Request):
         """Fit, and write maps, tables and page."""
         light, samples, data = planned
         region, new = self._region(light, samples), None
-        if self.new_imgs:  # refused before the work
+        if self.args.new_imgs:  # refused before the work
             new = self._new_samples(samples)
         light.fit(*data, order=samples.order)
         light.bg_img_ = samples.bg_img  # before any cleaning
@@ -79,18 +67,18 @@ class Identification(Request):
 
     def _region(self, light, samples):
         """Return the index of the region that decodes, None for none."""
-        if self.decoder is None:
+        if self.args.decoder is None:
             return None
         parameters = RunParameters.of(light)
         choice = parameters.choose_regions(samples.masker, samples.data.shape[1])
         radius = None if parameters.n_nearest is not None else light.radius
-        return find_region(_parsed(self.decoder), choice, samples.masker, radius)
+        return find_region(_parsed(self.args.decoder), choice, samples.masker, radius)
 
     def _new_samples(self, samples):
         """Return LabeledSamples of the new images, made as the others."""
         new = copy(self)
-        new.imgs = new.files = files_of(self.new_imgs)
-        new.events, new.mask = self.new_events, samples.masker.mask_img_
+        new.imgs = new.files = files_of(self.args.new_imgs)
+        new.events, new.mask = self.args.new_events, samples.masker.mask_img_
         return new.read()[0]
 
 
@@ -129,10 +117,10 @@ def _parsed(word):
 class AcrossConditions(Request):
     """What is trained in one condition and tested in another, both ways."""
 
-    def __init__(self, args):
-        super().__init__(args)
-        self.pair = {"train": args.train, "test": args.test}
-        self.column = args.conditions_column
+    @property
+    def pair(self):
+        """Both conditions, by what is done with them first."""
+        return {"train": self.args.train, "test": self.args.test}
 
     def labeled(self, imgs, events, options):
         """Return samples of classes, not averaged over conditions, and conditions."""
@@ -140,7 +128,8 @@ class AcrossConditions(Request):
         def label(shown, where, given, _):
             return shown.mask(given & (where != ""), shown + _BETWEEN + where)
 
-        events = relabeled(imgs, events, self.column, options.excluded, label)
+        column = self.args.conditions_column
+        events = relabeled(imgs, events, column, options.excluded, label)
         samples, _ = super().labeled(imgs, events, options)
         parts = [label.partition(_BETWEEN)[::2] for label in samples.y.tolist()]
         y, conditions = np.array(parts).T
@@ -162,13 +151,10 @@ class AcrossConditions(Request):
 class TrialConfound(Request):
     """How much of accuracy a confound of the trials, a column of events, explains."""
 
-    def __init__(self, args):
-        super().__init__(args)
-        self.column, self.stratum_size = args.trial_confound, args.stratum_size
-
     def labeled(self, imgs, events, options):
         """Return the samples, and the confound of each."""
-        confound = confound_of_samples(imgs, events, options, self.column)
+        column = self.args.trial_confound
+        confound = confound_of_samples(imgs, events, options, column)
         return super().labeled(imgs, events, options)[0], [confound]
 
     def cost(self, planned):
@@ -179,7 +165,7 @@ class TrialConfound(Request):
     def answer(self, planned, output):
         """Ask three ways about the confound, and write the maps."""
         light, samples, data = planned
-        size = self.stratum_size
+        size = self.args.stratum_size
         maps: Any = trial_confound(light, *data, stratum_size=size, order=samples.order)
         maps.bg_img_ = samples.bg_img
         shown = ("accuracy", "p_value_fwe", "unrestricted_p_value_fwe")
@@ -189,28 +175,25 @@ class TrialConfound(Request):
 class Dissimilarities(Request):
     """How distant conditions are, and how well models (tables) tell that."""
 
-    def __init__(self, args):
-        super().__init__(args)
-        self.models = [] if args.dissimilarities is True else args.dissimilarities
-        self.agreement = args.agreement
-
     def check(self, planned):
         """Raise ValueError for tables that are no models."""
         self._fitted_by(planned.light)
 
     def _fitted_by(self, light):
         """Return the analysis of distances with the options of a searchlight."""
-        names, option = [Path(file).stem for file in self.models], "--dissimilarities"
+        option, given = "--dissimilarities", self.args.dissimilarities
+        models = [] if given is True else given
+        names = [Path(file).stem for file in models]
         if len(set(names)) < len(names):
             raise ValueError(
                 f"{option}: models are called {', '.join(names)}, as their files; give "
                 "files of other names"
             )
-        tables = [rows_by_condition(file, option) for file in self.models]
+        tables = [rows_by_condition(file, option) for file in models]
         own = DissimilaritySearchLight().get_params()
         shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
         shared |= {"models": dict(zip(names, tables, strict=True)) or None}
-        return DissimilaritySearchLight(**shared | {"method": self.agreement})
+        return DissimilaritySearchLight(**shared | {"method": self.args.agreement})
 
     def answer(self, planned, output):
         """Measure the distances, and write the maps."""

@@ -310,10 +310,10 @@ def _compared(group, options, asked):
             options["errors"] = "symmetric"
     maps: Any = second_level_test(first, **options)
     if design is not None:
-        maps.summary.options["design"] = "; ".join(design.words)
+        maps.options["design"] = "; ".join(design.words)
     if len(imgs) > 1:
         words = "({} - {}) - ({} - {})" if len(imgs) > 2 else "{} - {}"
-        maps.summary.options["within"] = words.format(*asked.within)
+        maps.options["within"] = words.format(*asked.within)
     return maps
 
 

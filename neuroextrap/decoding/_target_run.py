@@ -13,7 +13,6 @@ from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_targets, row_codes, some_columns
 from neuroextrap.design._permutations import EXCHANGES
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._ridge import candidate_penalties
@@ -60,18 +59,18 @@ class TargetRun(RegionRun):
 
 def plan_targets(light, imgs, targets, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run."""
-    parameters, given = RunParameters.of(light), flat_parameters(light)
+    parameters = RunParameters.of(light)
     candidate_penalties(light.shrinkage)
     check_row_order(imgs, targets=targets, groups=groups)
     vectors = check_targets(targets)
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
     n_classes, n_samples = len(candidates), len(vectors)
     set_sizes = parameters.resolve_set_sizes(n_classes)
-    given_statistic = light.statistic, n_classes, set_sizes
-    statistic = resolve_statistic(*given_statistic, correlates=True)
+    asked = light.statistic, n_classes, set_sizes
+    statistic = resolve_statistic(*asked, correlates=True)
     by_correlation = isinstance(statistic, CorrelationStatistic)
-    standardize = light.standardize_targets
-    location, spread = location_and_spread(candidates, labels.codes, standardize)
+    of_samples = labels.codes, light.standardize_targets
+    location, spread = location_and_spread(candidates, *of_samples)
     kernel = TargetMargins(
         (candidates - location) / spread,
         metric=_metric(light.metric, candidates.shape[1]),
@@ -79,7 +78,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
         tested="correlation" if by_correlation else "wins",
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
-    tests = _tests(light, labels, BoundOptions.of(given, kernel))
+    tests = _tests(light, labels, BoundOptions.of(vars(parameters), kernel))
     if kernel.candidate_penalties:
         kernel.units = _inner_units(labels, tests.design)
 

@@ -2,46 +2,44 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.group._alike import check_alike, findings_of_differences
-from neuroextrap.group._pairing import name_subjects
-from neuroextrap.group._subjects import (
-    SubjectMaps,
+from neuroextrap.group._alike import (
+    check_alike,
     check_distinct,
+    findings_of_differences,
+    name_subjects,
     places_of_repeats,
-    read_subjects,
 )
+from neuroextrap.group._subjects import SubjectMaps, read_subjects
 from neuroextrap.images import to_img
 from neuroextrap.maps._provenance import described_value
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.stats._validation import brief
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """One subject's results, read or fitted."""
 
     name: str
-    kind: str
     results: Any
     masker: Any
     classes: np.ndarray
-    parameters: dict
-    made_by: dict
+    about: dict  # the analysis by parameter, as the sidecars of maps say
     file: str | None = None
 
     @classmethod
     def read(cls, item, name):
         """Return the analysis that an item of subjects is, or that is in its folder."""
         if isinstance(item, RegionAnalysis):
-            results, classes = item.results_, np.asarray(item.classes_)
-            about = described_parameters(item), described_value(item.origin_.samples)
-            return cls(name, item.kind, results, item.masker_, classes, *about)
+            about = described_parameters(item) | {"kind": item.kind}
+            about["made_by"] = described_value(item.origin_.samples)
+            classes = np.asarray(item.classes_)
+            return cls(name, item.results_, item.masker_, classes, about)
         if not isinstance(item, (str, os.PathLike)):
             raise TypeError(
                 f"{name} is a {type(item).__name__}; give folders that to_directory "
@@ -51,20 +49,9 @@ class Subject:
             raise ValueError(f"{name}: no folder {item}; check the path")
         file, kind = os.fspath(item), find_analysis(item)[0]
         saved = read_analysis(item, kind)
-        parameters = saved.origin.parameters | saved.parameters
-        about = saved.classes, parameters, saved.origin.samples
-        return cls(file, kind, saved.results, saved.masker, *about, file)
-
-    @property
-    def about(self):
-        """What is known of the analysis, by parameter, as the sidecars of maps say."""
-        return {
-            **self.parameters,
-            "kind": self.kind,
-            "made_by": self.made_by,
-            "classes": self.classes.tolist(),
-            "set_sizes": self.results.set_sizes.tolist(),
-        }
+        about = saved.origin.parameters | saved.parameters | {"kind": kind}
+        about["made_by"] = saved.origin.samples
+        return cls(file, saved.results, saved.masker, saved.classes, about, file)
 
     @property
     def region_index(self):
@@ -87,9 +74,15 @@ def read_analyses(subjects, *, allow_mixed=False):
             "two subjects"
         )
     _check_together(analyses)
-    told = [(subject.name, subject.about) for subject in analyses]
+    told = [(subject.name, _known(subject)) for subject in analyses]
     mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
     return analyses, findings_of_differences(mixed)
+
+
+def _known(subject):
+    """Return what must be alike: the analysis, its classes and set sizes."""
+    sizes = subject.results.set_sizes.tolist()
+    return subject.about | {"classes": subject.classes.tolist(), "set_sizes": sizes}
 
 
 def _check_together(analyses):

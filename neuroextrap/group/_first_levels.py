@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import mmap
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,19 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.group._alike import sidecar_of
-from neuroextrap.group._pairing import label_keys, label_of
+from neuroextrap.group._alike import (
+    check_distinct,
+    label_keys,
+    label_of,
+    sidecar_of,
+)
 from neuroextrap.group._subjects import (
     MapOptions,
     SubjectMaps,
     check_count,
     check_different,
-    check_distinct,
-    open_results,
     read_subjects,
 )
 from neuroextrap.images._loading import load_opened
-from neuroextrap.images._opening import file_of
+from neuroextrap.images._opening import file_of, list_images
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.margins.running._null import read_about_null
@@ -100,7 +103,7 @@ def _read_null(null_scores, masker, name):
                 f"{name} must be an array or a .npy file when scores is an array; got "
                 f"{type(null_scores).__name__}"
             )
-        permuted = load_opened(open_results(permuted, name), masker)
+        permuted = load_opened(list_images(permuted, name, check_results), masker)
     if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
             f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "
@@ -227,7 +230,7 @@ def read_columns(nulls, subject, features):
 
 def _reopened(null):
     """Map a file again: what is read of it does not stay in this process's memory."""
-    if not isinstance(null, np.memmap) or null.filename is None:
+    if not isinstance(null.base, mmap.mmap):  # in memory, or a part of what is mapped
         return null
     return np.memmap(
         null.filename,

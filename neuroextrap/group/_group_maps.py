@@ -1,7 +1,6 @@
-"""Maps over subjects, with what a page needs to know beside them."""
+"""Maps over subjects, with what their page says, and a summary in words."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,37 +12,20 @@ from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._pvalues import LEVEL
 
 
-@dataclass(frozen=True, kw_only=True)
-class GroupSummary:
-    """What one analysis over subjects was of, and what its null distributions were."""
-
-    test: str
-    values: np.ndarray
-    subjects: tuple
-    masker: Any
-    quantity: str = ""
-    null_maxima: dict = field(default_factory=dict)
-    options: dict = field(default_factory=dict)
-    findings: tuple = ()
-
-
 def group_maps(
-    test, statistics, subjects, *, column=slice(None), discoveries=None, **about
+    test,
+    statistics,
+    subjects,
+    *,
+    options,
+    column=slice(None),
+    discoveries=None,
+    null_maxima=None,
 ):
-    """Return RegionMaps of statistics (n_usable,), whose ``summary`` is a GroupSummary.
+    """Return RegionMaps of statistics (n_usable,), and what a page says of the test.
 
     `column` is the column of `subjects` that each feature of the masker shows.
     """
-    findings = *subjects.findings, *about.pop("findings", ())
-    summary = GroupSummary(
-        test=test,
-        findings=findings,
-        values=subjects.values[:, column],
-        subjects=subjects.names,
-        quantity=subjects.quantity,
-        masker=subjects.masker,
-        **about,
-    )
     if discoveries is not None:
         statistics |= {"true_discovery_proportion": discoveries.proportions()}
         statistics |= {"scores": discoveries.scores}
@@ -53,16 +35,22 @@ def group_maps(
         discoveries = replace(discoveries, scores=maps.pop("scores"))
     if subjects.masker is not None:
         maps = {name: to_img(each, subjects.masker) for name, each in maps.items()}
+    values = subjects.values[:, column]
     return RegionMaps(
         maps,
         records={name: _record(name, test) for name in GROUP_MAPS},
-        masker=summary.masker,
-        parameters={"test": test, **summary.options},
-        inputs={"subjects": summary.values},
-        findings=findings,
+        masker=subjects.masker,
+        parameters={"test": test, **options},
+        inputs={"subjects": values},
+        findings=subjects.findings,
         page=_page,
-        summary=summary,
         discoveries=discoveries,
+        test=test,
+        options=options,
+        subjects=subjects.names,
+        subject_values=values,
+        quantity=subjects.quantity,
+        null_maxima=null_maxima or {},
     )
 
 

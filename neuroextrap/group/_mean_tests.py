@@ -11,7 +11,7 @@ from neuroextrap.group._first_levels import FirstLevelOptions, read_first_levels
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._second_level import compare, second_level_test
-from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._second_level_design import SecondLevelOptions
 from neuroextrap.group._subjects import MapOptions
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._null_counts import tie_floor

@@ -206,7 +206,7 @@ def saved_prevalence(subjects, null_files, asked):
     """Test prevalence in saved analyses against what ``save_null`` wrote of each."""
     shared = SharedRegions.read(subjects, asked)
     analyses = shared.analyses
-    tested = {str(subject.parameters.get("statistic", "")) for subject in analyses}
+    tested = {str(subject.about.get("statistic", "")) for subject in analyses}
     if len(tested) > 1:
         raise ValueError(
             f"subjects were tested by different statistics ({', '.join(sorted(tested))}"

@@ -14,11 +14,17 @@ from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.group._alike import findings_of_variances
-from neuroextrap.group._contrast import as_expression, resolve_test
+from neuroextrap.group._alike import (
+    findings_of_variances,
+    in_order_of,
+    per_subject,
+)
 from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._pairing import in_order_of, per_subject
-from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._second_level_design import (
+    SecondLevelOptions,
+    as_expression,
+    resolve_test,
+)
 from neuroextrap.group._subjects import SubjectMaps, read_differences
 from neuroextrap.images._loading import variance_smoother
 from neuroextrap.margins.running._execution import Progress
@@ -152,38 +158,39 @@ def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
             "voxels that all subjects have, or leave subjects out"
         )
     subjects = read_differences(imgs, asked, repeated=blocks is not None)
-    return Comparison.of(subjects, asked, design_matrix, contrast, blocks).maps()
+    contrast, files = as_expression(contrast), subjects.files
+    groups = per_subject(asked.variance_groups, "variance_groups", files)
+    rows = {"blocks": per_subject(blocks, "blocks", files), "groups": groups}
+    design = in_order_of(files, design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(files))
+    return Comparison.of(subjects, asked, test, contrast=contrast, **rows).maps()
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Values of subjects under a linear model, at the features that are tested."""
 
+    subjects: SubjectMaps
+    above: np.ndarray  # the baseline, (n_subjects, n_usable), NaN where unknown
     asked: SecondLevelOptions
     test: linear_scores.LinearTest
     contrast: Any  # as it was given
-    subjects: SubjectMaps
-    above: np.ndarray  # the baseline, (n_subjects, n_usable), NaN where unknown
     blocks: Any  # of exchangeable rows, (n_subjects,), or None
     groups: Any  # of variances, (n_subjects,), or None
 
     @classmethod
-    def of(cls, subjects, asked, design_matrix, contrast, blocks):
-        """Put a design into the order of subjects, and select what it can test."""
-        contrast, files = as_expression(contrast), subjects.files
-        blocks = per_subject(blocks, "blocks", files)
-        groups = per_subject(asked.variance_groups, "variance_groups", files)
-        design = in_order_of(files, design_matrix, "design_matrix")
-        test = resolve_test(design, contrast, len(files))
-        values = subjects.values - asked.baseline
-        usable = _varying(values, subjects.usable, test)
-        shown = np.where(usable, values + asked.baseline, np.nan)
-        subjects = subjects._replace(usable=usable, values=shown)
-        above = values[:, usable]
-        compared = cls(asked, test, contrast, subjects, above, blocks, groups)
-        compared._check()
+    def of(cls, subjects, asked, test, **given):
+        """Select what the test of a design in the subjects' order can test."""
         if test.effect.ndim > 1:  # F knows no direction
-            return replace(compared, asked=replace(asked, two_sided=True))
+            asked = replace(asked, two_sided=True)
+        above = subjects.values - asked.baseline
+        usable = _varying(above, subjects.usable, test)
+        shown = np.where(usable, subjects.values, np.nan)
+        findings = findings_of_variances(given["groups"])
+        about = {"findings": (*subjects.findings, *findings), "values": shown}
+        subjects = subjects._replace(usable=usable, **about)
+        compared = cls(subjects, above[:, usable], asked, test, **given)
+        compared._check()
         return compared
 
     @cached_property
@@ -244,15 +251,12 @@ class Comparison:
     def maps(self):
         """Return the RegionMaps of the test."""
         asked, scorer = self.asked, self.scorer()
-        tell(findings := findings_of_variances(self.groups))
+        tell(findings_of_variances(self.groups))
         corrections, arrangements = self.corrections(), self.arrangements()
+        progress = Progress(asked.verbose, unit="permutations")
+        how: dict[str, Any] = {"run": partial(_in_threads, asked.n_jobs)}
         tested, maxima, discoveries = rearrangement_test(
-            scorer,
-            arrangements,
-            self.test.rows,
-            corrections,
-            run=partial(_in_threads, asked.n_jobs),
-            progress=Progress(asked.verbose, unit="permutations"),
+            scorer, arrangements, self.test.rows, corrections, progress=progress, **how
         )
         return group_maps(
             "second_level",
@@ -260,7 +264,6 @@ class Comparison:
             self.subjects,
             discoveries=discoveries,
             null_maxima=maxima,
-            findings=findings,
             options=self.described(scorer, arrangements),
         )
 
@@ -334,18 +337,23 @@ class Comparison:
             height = student.isf(p / (2 if self.asked.two_sided else 1), freedom)
         return height * np.ones(self.values.shape[1])
 
+    @property
+    def expected(self):
+        """The estimate where every map is the baseline: of differences 0."""
+        effect = self.test.effect
+        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+        if (np.abs(of_ones) <= _ROUNDING).all():
+            return 0.0
+        # of F: the baseline itself
+        return self.asked.baseline * (1.0 if effect.ndim > 1 else float(of_ones))
+
     def described(self, scorer, arrangements):
         """Return what a page says of the test, by name."""
-        asked, effect = self.asked, self.test.effect
-        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
-        if effect.ndim > 1:  # F: whether the baseline matters at all
-            of_ones = float((np.abs(of_ones) > _ROUNDING).any())
-        # the estimate where every map is the baseline: of differences 0
-        none = abs(of_ones) <= _ROUNDING
+        asked = self.asked
         return {
             "contrast": self.contrast,
             "paired": asked.paired_imgs is not None,
-            "baseline": 0.0 if none else asked.baseline * float(of_ones),
+            "baseline": self.expected,
             "two_sided": bool(asked.two_sided),
             "cluster_threshold": asked.cluster_threshold,
             "tfce": asked.tfce,

@@ -1,7 +1,5 @@
-"""One map of each subject: opened, compared with the others, masked, read and named."""
+"""One map of each subject: opened, compared with the others, masked and read."""
 
-import os
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -9,45 +7,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.design._findings import EVERYTHING, Finding, tell
+from neuroextrap.design._findings import tell
 from neuroextrap.group._alike import (
     allowed_names,
-    check_alike,
-    findings_of_differences,
-    sidecar_of,
+    compared,
+    name_subjects,
+    order_of_pairs,
+    places_of_repeats,
 )
-from neuroextrap.group._pairing import label_of, name_subjects, order_of_pairs
-from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import load_opened, neighbor_pairs
 from neuroextrap.images._maskers import masker_of_maps
 from neuroextrap.images._opening import (
-    CODES,
-    MNI,
+    check_one_space,
     check_same_grid,
-    files_of,
     list_images,
     mapped,
     read_image,
 )
 from neuroextrap.maps._files import check_results
-from neuroextrap.stats._validation import brief, check_flags, check_numbers, warn
+from neuroextrap.stats._validation import brief, check_flags, check_numbers
 
 _MOST = 10**8
 """Permutations and resamples that nobody waits for."""
 _N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
-
-# fmt: off
-_NATIVE = frozenset((
-    "anat", "bold", "boldref", "epi", "fsnative", "func", "individual", "native",
-    "orig", "scanner", "subject", "t1", "t1w", "t2w",
-))
-# fmt: on
-"""Labels of ``space`` that mean a subject's own space, in small letters."""
-
-_REMEDY = (
-    "bring the maps into a template's space first, or say that voxels correspond with "
-    "allow_native_space=True (--allow-native-space)"
-)
 
 
 def check_count(value, name, least=1):
@@ -139,29 +121,27 @@ def _pairs_of(adjacency, n_features):
 def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
     """Return SubjectMaps of an array, one 4-D image, or an image each."""
     named, masker, findings = [], None, ()
-    if not isinstance(imgs, np.ndarray):
-        named = open_results(imgs, name)
-        findings = _compared(named, asked, name, repeated=repeated)
-        if asked.mask is None:
-            masker = masker_of_maps(named, min_subjects is not None)
-        else:
-            masker = resolve_masker(asked.mask)
-        values = load_opened(named, masker)
-    else:
+    if isinstance(imgs, np.ndarray):
         values = _of_array(imgs, asked.mask, name)
-    if values.ndim != 2 or len(values) < 2:
-        raise ValueError(
-            f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
-            "map for each of at least two subjects"
-        )
-    tell(findings)
+    else:
+        named = list_images(imgs, name, check_results)
+        if not asked.allow_native_space:
+            check_one_space(named, name)
+        findings = compared(named, asked, name, repeated=repeated)
+        masker = masker_of_maps(named, asked.mask, in_any=min_subjects is not None)
+        values = load_opened(named, masker)
     usable = _usable(values, name, min_subjects)
-    quantities = {img.entities.get("desc", "") for img in named if img.file}
+    tell(findings)
     one_each = len(named) == len(values)
     files = tuple(img.file for img in named) if one_each else (None,) * len(values)
-    quantity = quantities.pop() if len(quantities) == 1 else ""
-    about = files, name_subjects(files), quantity, findings
+    about = files, name_subjects(files), _quantity(named), findings
     return SubjectMaps(values, usable, masker, *about)
+
+
+def _quantity(named):
+    """Return what all maps are of, "" if that is not known."""
+    found = {img.entities.get("desc", "") for img in named if img.file}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _of_array(values, mask, name):
@@ -174,80 +154,13 @@ def _of_array(values, mask, name):
     return values if values.dtype.kind == "f" else values.astype(float)
 
 
-def open_results(imgs, name):
-    """Return NamedImages; results of this package are completed and checked before."""
-    check_results(files_of(imgs, name))
-    return list_images(imgs, name)
-
-
-def _compared(named, asked, name, *, repeated):
-    """Return Findings about maps (NamedImage); ValueError unless they go together."""
-    files = [img.file for img in named]
-    check_distinct(files, name, repeated=repeated)
-    records = [{} if file is None else sidecar_of(file) for file in files]
-    analyses = list(zip(files, map(_analysis_in, records), strict=True))
-    mixed = check_alike(analyses, name, allow_mixed=asked.allow_mixed)
-    if not asked.allow_native_space:
-        _check_one_space([img for img in named if not img.is_surface], name)
-    one_each = all(img.n_samples is None for img in named)
-    doubts = _findings_of_subjects(records) if one_each else ()
-    return doubts + findings_of_differences(mixed)
-
-
-def _analysis_in(sidecar):
-    """Return the parameters of the analysis of a map, None if they are unknown."""
-    more = {"kind": sidecar.get("description"), "made_by": sidecar.get("samples")}
-    known = sidecar.get("parameters")
-    return known | more if isinstance(known, dict) else None
-
-
-def _findings_of_subjects(records):
-    """Return the doubts that sidecars tell, each once, with how many have it."""
-    found = defaultdict(list)
-    for about in records:
-        for finding in about.get("findings", ()):
-            if finding["grade"] == "doubtful":
-                found[finding["name"]].append(finding)
-    return tuple(
-        Finding(
-            name,
-            "doubtful",
-            float(len(own)),
-            EVERYTHING,
-            f"in {len(own)} of {len(records)} subjects {own[0]['because']}",
-            own[0]["effect"],
-            own[0]["remedy"],
-        )
-        for name, own in found.items()
-    )
-
-
-def _check_one_space(volumes, name):
-    """Raise if maps lie in subjects' own spaces, by their names, headers and grids."""
-    for img in volumes:
-        if img.space is not None and img.space.casefold() in _NATIVE:
-            raise ValueError(
-                f"{img.name} lies in the subject's own space (space-{img.space}), "
-                f"where the voxels of two subjects do not correspond; {_REMEDY}"
-            )
-    spaces = sorted({img.space for img in volumes} - {None})
-    if len(spaces) > 1:
-        raise ValueError(
-            f"{name} lie in different spaces ({', '.join(spaces)}), where voxels do "
-            f"not correspond; {_REMEDY}"
-        )
-    untold = [img for img in volumes if img.space is None and img.code != MNI][:1]
-    others = [img for first in untold for img in volumes if not img.shares_grid(first)]
-    if others:
-        raise ValueError(
-            f"{untold[0].name} and {others[0].name} have different grids, and neither "
-            f"a name (space-MNI...) nor the header (code {untold[0].code}, "
-            f"{CODES.get(untold[0].code)}) says that they lie in one space; {_REMEDY}"
-        )
-
-
 def _usable(values, name, min_subjects):
     """Return which features are finite in all subjects, or in `min_subjects`."""
+    if values.ndim != 2 or len(values) < 2:
+        raise ValueError(
+            f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
+            "map for each of at least two subjects"
+        )
     least = len(values) if min_subjects is None else min_subjects
     if least > len(values):
         raise ValueError(
@@ -262,32 +175,6 @@ def _usable(values, name, min_subjects):
             "the images and the mask"
         )
     return usable
-
-
-def places_of_repeats(keys):
-    """Return each key that comes several times, but None, with its first two places."""
-    places = defaultdict(list)
-    for number, key in enumerate(keys):
-        if key is not None:
-            places[key].append(number)
-    return [(key, *found[:2]) for key, found in places.items() if len(found) > 1]
-
-
-def check_distinct(files, name, *, repeated=False):
-    """Raise if two of several files (or None) are one, warn if of one subject."""
-    paths = [None if file is None else os.path.realpath(file) for file in files]
-    for path, first, second in places_of_repeats(paths):
-        raise ValueError(
-            f"{name}[{first}] and {name}[{second}] are both {path}; give every subject "
-            "once"
-        )
-    labels = [] if repeated else map(label_of, files)
-    for label, first, second in places_of_repeats(labels):
-        warn(
-            f"{name}[{first}] and {name}[{second}] are both of sub-{label} "
-            f"({files[first]}, {files[second]}) and count as two subjects; if they "
-            "are one, average the maps first"
-        )
 
 
 def check_different(values, name):
@@ -336,8 +223,8 @@ def _paired_values(subjects, others):
 def differences_of(imgs, others):
     """Return images of subjects less those of others, named as the first."""
     found = []
-    pairs = zip(open_results(imgs, "imgs"), open_results(others, "imgs"), strict=True)
-    for first, second in pairs:
+    firsts, seconds = (list_images(i, "imgs", check_results) for i in (imgs, others))
+    for first, second in zip(firsts, seconds, strict=True):
         check_same_grid(second, first)
         img = mapped(np.subtract, read_image(first).img, read_image(second).img)
         img.file_map["image"].filename = first.file

@@ -99,8 +99,10 @@ def resolve_masker(mask: Any, imgs: Any = None, *, memory: Any = None) -> Any:
     return masker
 
 
-def masker_of_maps(named, in_any):
-    """Return a fitted masker of what is finite in the first of some maps, or in any."""
+def masker_of_maps(named, mask, in_any):
+    """Return a fitted masker: of a mask, or what is finite in the first map, or any."""
+    if mask is not None:
+        return resolve_masker(mask)
     from nilearn.maskers import NiftiMasker, SurfaceMasker
 
     first = named[0]

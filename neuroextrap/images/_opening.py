@@ -21,6 +21,18 @@ CODES = {0: "unknown", 1: "scanner", 2: "aligned", 3: "Talairach", MNI: "MNI"}
 """NIfTI's names of coordinate systems (nifti1.h, NIFTI_XFORM). "Aligned" is what
 nibabel, nilearn and many pipelines write when they do not know better."""
 
+# fmt: off
+_NATIVE = frozenset((
+    "anat", "bold", "boldref", "epi", "fsnative", "func", "individual", "native",
+    "orig", "scanner", "subject", "t1", "t1w", "t2w",
+))
+# fmt: on
+"""Labels of ``space`` that mean a subject's own space, in small letters."""
+_REMEDY = (
+    "bring the maps into a template's space first, or say that voxels correspond with "
+    "allow_native_space=True (--allow-native-space)"
+)
+
 
 @dataclass(frozen=True)
 class NamedImage:
@@ -123,8 +135,13 @@ def _checked_volume(named):
     return named
 
 
-def list_images(imgs, name="imgs"):
-    """Open the image, path or pattern, or all of a list of these; all of one kind."""
+def list_images(imgs, name="imgs", check=None):
+    """Open the image, path or pattern, or all of a list of these; all of one kind.
+
+    Their files go to `check`, if there is one, before they are opened.
+    """
+    if check is not None:
+        check(files_of(imgs, name))
     entries = expanded(imgs, name)
     if not entries:
         raise ValueError(f"{name} is empty; give at least one image")
@@ -232,6 +249,31 @@ def _unlike(named, reference):
         for img in (named, reference)
     )
     return f"{named.name} has another affine than {reference.name}: {one} against {two}"
+
+
+def check_one_space(named, name):
+    """Raise if maps lie in subjects' own spaces, by their names, headers and grids."""
+    volumes = [img for img in named if not img.is_surface]
+    for img in volumes:
+        if img.space is not None and img.space.casefold() in _NATIVE:
+            raise ValueError(
+                f"{img.name} lies in the subject's own space (space-{img.space}), "
+                f"where the voxels of two subjects do not correspond; {_REMEDY}"
+            )
+    spaces = sorted({img.space for img in volumes} - {None})
+    if len(spaces) > 1:
+        raise ValueError(
+            f"{name} lie in different spaces ({', '.join(spaces)}), where voxels do "
+            f"not correspond; {_REMEDY}"
+        )
+    untold = [img for img in volumes if img.space is None and img.code != MNI][:1]
+    others = [img for first in untold for img in volumes if not img.shares_grid(first)]
+    if others:
+        raise ValueError(
+            f"{untold[0].name} and {others[0].name} have different grids, and neither "
+            f"a name (space-MNI...) nor the header (code {untold[0].code}, "
+            f"{CODES.get(untold[0].code)}) says that they lie in one space; {_REMEDY}"
+        )
 
 
 def check_single(named, remedy):

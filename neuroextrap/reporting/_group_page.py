@@ -89,7 +89,7 @@ def make_group_page(
 
 def _viewer(view, result, background):
     """Return a viewer of all maps, whose click shows the value of every subject."""
-    values, labels = result.about.values, result.labels
+    values, labels = result.about.subject_values, result.labels
     kept = _kept_features(result, result.clusters["feature"].to_numpy())
     names = None if labels is None else [labels[each] or "no region" for each in kept]
     baseline, baseline_label = result.baseline
@@ -172,7 +172,7 @@ def _subjects_figure(result):
 
 def _draw_subjects(ax, about, column, peak):
     """Draw the subjects' values at one peak; of a mean, with its interval."""
-    own = about.values[:, peak]
+    own = about.subject_values[:, peak]
     known = np.isfinite(own)
     own, label = own[known], "one subject" if column == 0 else None
     of_mean = about.options.get("of_mean", True)

@@ -108,7 +108,7 @@ class GroupResult:
             "contrast": _contrast_words(about.options.get("contrast")),
             "best": best,
             "agreement": _agreement(about, best),
-            "doubt": doubts_about(about.findings, view.scores),
+            "doubt": doubts_about(about.findings_, view.scores),
         }
 
     @cached_property
@@ -157,7 +157,7 @@ def read_group(analyses, atlas=None):
 
     `atlas` is a labels image and the names of its labels, or None.
     """
-    masker = analyses[0].summary.masker
+    masker = analyses[0].masker_
     if masker is None:
         raise ValueError(
             "maps of arrays have no images to show on a page; give images instead of "
@@ -166,7 +166,7 @@ def read_group(analyses, atlas=None):
     labels = None if atlas is None else area_names(atlas[0], masker, atlas[1])
     results, taken = [], set[str]()
     for maps in analyses:
-        test = maps.summary.test
+        test = maps.test
         names = {name: f"{test}_{name}" if name in taken else name for name in maps}
         taken.update(names.values())
         records = {n: replace(GROUP_MAPS[n], name=new) for n, new in names.items()}
@@ -188,15 +188,15 @@ def joined_view(results):
 
 def _result(maps, records, masker, labels):
     """Decide what survives in one analysis."""
-    about, options = maps.summary, maps.summary.options
+    options = maps.options
     scores = {
         name: np.asarray(feature_values(img, masker, name), dtype=float)
         for name, img in maps.items()
     }
-    shown = _SHOWN.get(about.test) or options["statistic"]
+    shown = _SHOWN.get(maps.test) or options["statistic"]
     if shown not in scores:  # sign flips call the effect a mean
         shown = "mean"
-    if about.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
+    if maps.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
         shown = "minimum"
     n_classes, level = options.get("n_classes"), options.get("confidence_level")
     view = PageMaps(
@@ -210,9 +210,9 @@ def _result(maps, records, masker, labels):
         two_sided=bool(options.get("two_sided")),
         bounds=maps.discoveries,
         n_permutations=options.get("n_permutations", 0),
-        claim="have an effect" if about.test == "second_level" else "are informative",
+        claim="have an effect" if maps.test == "second_level" else "are informative",
     )
-    return GroupResult(about, shown, view, labels)
+    return GroupResult(maps, shown, view, labels)
 
 
 def _contrast_words(contrast):
@@ -228,6 +228,6 @@ def _agreement(about, feature):
     """Count the subjects above the baseline, and all; None if there is none."""
     if "baseline" not in about.options or not about.options["of_mean"]:
         return None
-    own = about.values[:, feature]
+    own = about.subject_values[:, feature]
     own = own[np.isfinite(own)]
     return int((own > about.options["baseline"]).sum()), len(own)

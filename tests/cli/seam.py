@@ -19,11 +19,11 @@ from neuroextrap.cli._bids_command import (
     COMMAND,
     _read_configuration,
     make_analysis,
-    typed_values,
 )
 from neuroextrap.cli._console import console
 from neuroextrap.cli._main import SHELLS, build_parser
-from neuroextrap.cli._parser import RaisingParser, parameters_of
+from neuroextrap.cli._option_files import RaisingParser
+from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import align_columns, origin_of_command, text_table
 from neuroextrap.cli._searchlight_questions import confound_of_samples
 from neuroextrap.cli._stimulus_tables import unique_stimuli
@@ -32,6 +32,6 @@ from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import _files
 from neuroextrap.maps._provenance import file_entities
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
+from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS, LINEAR
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats._validation import one_line

@@ -53,7 +53,7 @@ def test_every_option_that_is_named_is_there():
         if path.parent.name != "cli" or path.name in OWN
     ]
     told = {word: path for path in modules for word in named(path)}
-    assert {"--t-r", "--no-check-t-r", "--raw", "--space", "--mask"} <= told.keys()
+    assert {"--t-r", "--no-check-t-r", "--raw", "--mask"} <= told.keys()
     lacking = told.keys() - options_of("bids") - ELSEWHERE
     assert {word: told[word].name for word in lacking} == {}
 

@@ -12,12 +12,11 @@ from tests.cli.seam import (
     RaisingParser,
     _read_configuration,
     build_parser,
-    typed_values,
 )
 
 
 def _actions():
-    parser = RaisingParser(COMMAND.options())
+    parser = RaisingParser(COMMAND.options)
     actions = {action.dest: action for action in parser._actions}
     del actions["help"], actions["config"]
     return actions
@@ -109,7 +108,7 @@ def test_other_slips(text, message, tmp_path, capsys):
         ("exclude", "rest", ["rest"]),
         ("classes", ["face", "cat=1"], ["face", "cat=1"]),
         ("participant_label", "01", ["01"]),
-        ("participant_label", [1, 2], [1, 2]),
+        ("participant_label", [1, 2], ["1", "2"]),
         ("task", "-odd=name", "-odd=name"),
         ("max-memory", "2G", "2G"),
     ],
@@ -122,7 +121,8 @@ def test_right_values_stay_as_they_are(name, value, expected, tmp_path):
     args.argv = argv
     assert f"--{name.replace('_', '-')}" in _read_configuration(args)
     assert getattr(args, name.replace("-", "_")) == expected
-    assert typed_values("x", tomllib.loads(config.read_text()))
+    reader = RaisingParser(COMMAND.options)
+    assert reader.read_file("x", tomllib.loads(config.read_text()))
 
 
 def test_words_of_the_command_line_win(tmp_path):

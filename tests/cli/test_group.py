@@ -221,7 +221,10 @@ def test_a_design_that_does_not_fit_is_one_line(
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--null", "x.npy", "y.npy", "--tfce"], "--tfce does not go with --null"),
+        (
+            ["--null", "x.npy", "y.npy", "--tfce"],
+            "--null excludes --tfce: maps are compared",
+        ),
         (["--subjects", "x", "y"], "one of them"),
         (["--min-subjects", "9"], "min_subjects=9 is more than the 8 subjects"),
         (["--gamma", "0.4"], "--gamma needs --null"),
@@ -230,9 +233,9 @@ def test_a_design_that_does_not_fit_is_one_line(
         (["--bg-img", "mni152"], "--bg-img needs --report: it is drawn"),
         (
             ["--null", "x.npy", "y.npy", "--test", "mean", "--gamma", "0.3"],
-            "--gamma does not go with --test mean",
+            "--test mean excludes --gamma: they are of",
         ),
-        (["--null", "x.npy", "y.npy", "--two-sided"], "--two-sided does not go with"),
+        (["--null", "x.npy", "y.npy", "--two-sided"], "--null excludes --two-sided"),
         (["--mask", "nowhere.nii"], "no file nowhere.nii"),
         (["--n-permutations", "0"], "--n-permutations 0 must be"),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from neuroextrap.cli import main
 from tests.cli.seam import (
+    LINEAR,
     _continuous_command,
     _encoding_command,
     _group_command,
@@ -171,4 +172,9 @@ def test_rules_are_about_options_of_the_command(name, module):
         assert what in ("needs", "excludes")
         assert why
         assert others
-        assert {option, *others} <= known, rule
+        alternatives = [name for each in (option, *others) for name in each.split("|")]
+        assert {name.partition("=")[0] for name in alternatives} <= known, rule
+
+
+def test_decoders_are_of_the_linear_classifiers():
+    assert _searchlight_command._LINEAR == LINEAR

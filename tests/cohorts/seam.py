@@ -11,8 +11,8 @@ from neuroextrap.cohorts._cohort_design import (
     read_participants,
 )
 from neuroextrap.cohorts._cohort_records import _of_analysis, read_configuration
-from neuroextrap.group._contrast import resolve_test
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
+from neuroextrap.group._second_level_design import resolve_test
 from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import (
     find_participants,

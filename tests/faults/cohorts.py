@@ -194,7 +194,7 @@ def _main(fault, root):
     from tests.cohorts.conftest import make_dataset
 
     def short(analyses, **_options):  # a whole page takes seconds
-        values = analyses[0].summary.values
+        values = analyses[0].subject_values
         return make_page("Group", [("Values", str(values.tolist()))])
 
     _group_level.make_group_page = short

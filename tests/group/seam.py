@@ -10,8 +10,8 @@ from neuroextrap.analysis._parameters import (
 )
 from neuroextrap.group import _first_levels
 from neuroextrap.group._alike import check_alike
-from neuroextrap.group._contrast import _weights, as_expression
 from neuroextrap.group._first_levels import read_columns
+from neuroextrap.group._second_level_design import _weights, as_expression
 from neuroextrap.reporting._group_results import read_group
 from neuroextrap.stats import _rearrangement_test
 from neuroextrap.stats._arrangements import flipped, permuted

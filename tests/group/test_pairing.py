@@ -253,7 +253,7 @@ def test_variance_groups_and_contrasts_go_by_names(study, table):
             **FLIPS,
         )
         assert_same(maps, expected)
-        told = maps.summary.options["contrast"]  # what the page says
+        told = maps.options["contrast"]  # what the page says
         assert isinstance(told, str)
         assert "`age`" in told
 

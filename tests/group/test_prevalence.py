@@ -373,3 +373,18 @@ def test_what_is_read_of_files_is_a_copy(tmp_path, order):
         assert type(found) is np.ndarray
         assert found.base is None
         assert not np.shares_memory(found, null)
+
+
+@pytest.mark.parametrize("part", [np.s_[10:], np.s_[:, ::2], np.s_[::-1]])
+def test_parts_of_mapped_files_are_these_parts(part, tmp_path):
+    rng = np.random.default_rng(0)
+    nulls = rng.normal(size=(4, 30, 6))
+    for number, null in enumerate(nulls):
+        np.save(tmp_path / f"{number}.npy", null)
+    files = [np.load(tmp_path / f"{k}.npy", mmap_mode="r")[part] for k in range(4)]
+    parts = np.stack([null[part] for null in nulls])
+    scores = rng.normal(size=(4, parts.shape[2]))
+    found = prevalence_test(scores, files, n_permutations=99)
+    expected = prevalence_test(scores, parts, n_permutations=99)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
