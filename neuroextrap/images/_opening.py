@@ -168,6 +168,8 @@ def read_image(named):
         return named
     try:
         data = np.asanyarray(named.img.dataobj)
+    except MemoryError:
+        raise
     except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "
