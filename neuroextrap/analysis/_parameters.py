@@ -255,12 +255,6 @@ def parameters(*kinds):
     return [row for row in PARAMETERS if set(kinds) & set(row.of)]
 
 
-def shared_parameters():
-    """Return the names of the parameters that every analysis of regions has."""
-    first, second = ([row.name for row in parameters(kind)] for kind in KINDS)
-    return [name for name in first if name in second]
-
-
 def path_words():
     """Return the words of analyses and cohorts whose values are files that are read."""
     rows = parameters(*KINDS, "stimuli", "cohort")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import PARAMETERS, shared_parameters
+from neuroextrap.analysis._parameters import PARAMETERS
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
@@ -48,23 +48,29 @@ from neuroextrap.stats._validation import (
 )
 
 
+def checked_parameters(estimator):
+    """Return parameters by name; raise if one is none that its table allows."""
+    random_generator(estimator.random_state)
+    check_flags_of(estimator)
+    given = flat_parameters(estimator)
+    for row in PARAMETERS:
+        known = row.option is not None and row.name in given
+        if known and estimator.kind in row.of:
+            row.option.check(row.name, given[row.name])
+    return given
+
+
 class RunParameters(SimpleNamespace):
-    """Parameters that every analysis of regions shares; checked when made."""
+    """Parameters of an analysis of regions; checked when made."""
 
     @classmethod
     def of(cls, estimator):
         """Take them from an estimator, and check them before any data are read."""
-        random_generator(estimator.random_state)
-        check_flags_of(estimator)
-        given = flat_parameters(estimator)
-        for row in PARAMETERS:
-            known = row.option is not None and row.name in given
-            if known and estimator.kind in row.of:
-                row.option.check(row.name, given[row.name])
+        given = checked_parameters(estimator)
         check_flags(per_fold=given["per_fold"])
         if given["per_fold"] and estimator.kind != "searchlight":
             raise ValueError("per_fold=True is for a searchlight; leave it out of keep")
-        parameters = cls(**{name: given[name] for name in shared_parameters()})
+        parameters = cls(**given)
         parameters.check()
         return parameters
 

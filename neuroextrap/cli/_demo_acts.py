@@ -24,10 +24,10 @@ from neuroextrap.reporting._identification_page import (
 )
 from neuroextrap.reporting._maps_section import place_words
 from neuroextrap.reporting._page import (
-    folded,
     frame_table,
     make_page,
     paragraphs,
+    render,
     sentences,
 )
 from neuroextrap.reporting._pictures import embed_figure
@@ -208,7 +208,7 @@ def demo_page(played):
         del parts["Accuracy curves"]  # they stand beside the truth
         for heading in [name for name in _SHOWN if name in parts]:
             shown[f"{letter}: {heading}"] = parts.pop(heading)
-        shown[f"{letter}: Details"] = folded(parts)
+        shown[f"{letter}: Details"] = render("folded", sections=parts)
         sections += shown.items()
     sections.append(("How the truth is known", paragraphs(*sentences("demo_truth"))))
     return make_page("neuroextrap demo: truth against estimate", sections)

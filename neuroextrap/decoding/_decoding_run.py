@@ -17,7 +17,6 @@ from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._identification import not_marginal
-from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._engine import chances, map_parts, why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
@@ -116,7 +115,7 @@ def plan_decoding(
     `strata` (n_samples,) are those within which labels are exchanged afterwards; unless
     features are `placed`, all of them are one region if none are given.
     """
-    parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
+    parameters = RunParameters.of(searchlight)
     check_shrinkage(searchlight.shrinkage)
     check_row_order(imgs, y=y, groups=groups)
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks, order)
@@ -125,18 +124,12 @@ def plan_decoding(
     statistic = resolve_statistic(searchlight.statistic, n_classes, set_sizes)
     kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
     check_labelings_fit(searchlight.n_permutations, n_labels, searchlight.max_memory)
-    if given["curves"] == "measured" and not kernel.marginal:
+    if parameters.curves == "measured" and not kernel.marginal:
         if parameters.set_sizes is None and len(set_sizes) > _MEASURED_SIZES:
             set_sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
-        subsets = np.unique(set_sizes[set_sizes < n_classes]), given["n_partitions"]
-    tests = Tests.of(
-        labels,
-        BoundOptions.of(given, kernel),
-        cv=searchlight.cv,
-        n_permutations=searchlight.n_permutations,
-        random_state=searchlight.random_state,
-        subsets=subsets,
-    )
+        subsets = np.unique(set_sizes[set_sizes < n_classes]), parameters.n_partitions
+    options = BoundOptions.of(vars(parameters), kernel)
+    tests = Tests.of(labels, options, parameters, subsets)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     tests = replace(tests, labels=labels._replace(strata=strata))
     run = planned_run(parameters, samples, tests, kernel, statistic, placed=placed)

@@ -13,13 +13,12 @@ from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_targets, row_codes, some_columns
 from neuroextrap.design._permutations import EXCHANGES
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._ridge import candidate_penalties
 from neuroextrap.margins.classifiers._targets import TargetMargins
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.stats._validation import check_choice, check_numbers
+from neuroextrap.stats._validation import check_choice, check_numbers, is_integer
 
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
@@ -60,18 +59,18 @@ class TargetRun(RegionRun):
 
 def plan_targets(light, imgs, targets, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run."""
-    parameters, given = RunParameters.of(light), flat_parameters(light)
+    parameters = RunParameters.of(light)
     candidate_penalties(light.shrinkage)
     check_row_order(imgs, targets=targets, groups=groups)
     vectors = check_targets(targets)
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
     n_classes, n_samples = len(candidates), len(vectors)
     set_sizes = parameters.resolve_set_sizes(n_classes)
-    given_statistic = light.statistic, n_classes, set_sizes
-    statistic = resolve_statistic(*given_statistic, correlates=True)
+    asked = light.statistic, n_classes, set_sizes
+    statistic = resolve_statistic(*asked, correlates=True)
     by_correlation = isinstance(statistic, CorrelationStatistic)
-    standardize = light.standardize_targets
-    location, spread = location_and_spread(candidates, labels.codes, standardize)
+    of_samples = labels.codes, light.standardize_targets
+    location, spread = location_and_spread(candidates, *of_samples)
     kernel = TargetMargins(
         (candidates - location) / spread,
         metric=_metric(light.metric, candidates.shape[1]),
@@ -79,7 +78,9 @@ def plan_targets(light, imgs, targets, groups, order=None):
         tested="correlation" if by_correlation else "wins",
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
-    tests = _tests(light, labels, BoundOptions.of(given, kernel))
+    parameters.cv = _folds(light, labels)
+    options = BoundOptions.of(vars(parameters), kernel)
+    tests = Tests.of(labels, options, parameters)
     if kernel.candidate_penalties:
         kernel.units = _inner_units(labels, tests.design)
 
@@ -159,28 +160,15 @@ def _metric(metric, n_columns):
     return metric
 
 
-def _tests(light, labels, options):
-    """Return Tests of the targets: folds, exchanged targets and bounds."""
-    shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
-    if shifts and light.blocks is not None:
-        raise ValueError("exchange='shifts' has no blocks; leave blocks out")
-    return Tests.of(
-        labels,
-        options,
-        cv=_folds(light, labels, shifts),
-        n_permutations=light.n_permutations,
-        random_state=light.random_state,
-        exchange=light.exchange,
-    )
-
-
-def _folds(light, labels, shifts):
+def _folds(light, labels):
     """Return cv; of a number without groups the folds, drawn, blocks whole.
 
     Consecutive ones of a sorted table would test targets beyond those of the training.
     """
-    whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
-    if not whole or labels.groups is not None:
+    shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
+    if shifts and light.blocks is not None:
+        raise ValueError("exchange='shifts' has no blocks; leave blocks out")
+    if not is_integer(light.cv) or labels.groups is not None:
         return light.cv
     if shifts:
         return KFold(light.cv)

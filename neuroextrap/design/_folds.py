@@ -160,8 +160,6 @@ def codes_of(classes, y):
 def code_targets(targets, groups, blocks, order=None):
     """Return Labels of targets (n_samples, n_columns), and their distinct rows."""
     candidates, codes = np.unique(targets, axis=0, return_inverse=True)
-    if len(candidates) < 2:
-        raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
     _, given = checked_labels(targets[:, 0], "targets", **given)
     single, keep = targets.shape[1] == 1, np.ones(len(targets), dtype=bool)

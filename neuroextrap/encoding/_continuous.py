@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_run import checked_parameters
 from neuroextrap.encoding._continuous_maps import (
     partition_scores,
     segment_maps,
@@ -35,12 +36,6 @@ from neuroextrap.stats._shared_options import (
     described_by,
     takes_fields,
     takes_options,
-)
-from neuroextrap.stats._validation import (
-    check_choice,
-    check_flags,
-    check_integer,
-    random_generator,
 )
 
 
@@ -379,14 +374,11 @@ class ContinuousEncoding(BaseEstimator):
 
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
-        check_choice(self.within_runs, "within_runs", (None, "center", "zscore"))
+        checked_parameters(self)
         self._sample_options()
-        check_flags(standardize=self.standardize)
-        check_integer(self.n_permutations, "n_permutations", minimum=0)
         check_cv_argument(self.cv)
         check_encoder(self.encoder)
         check_delays(self.delays)
-        random_generator(self.random_state)
 
     def _sample_options(self, given=None):
         """Return the SampleOptions by which responses are read."""

@@ -32,8 +32,7 @@ def linear_scores(classifier, X):
                 "variance='pooled'"
             )
         variances = np.where(classifier.variances_ > 0, classifier.variances_, np.inf)
-        weights = classifier.means_ / variances
-        return weights, classifier.predict_log_proba(X), "softmax"
+        return classifier.means_ / variances, classifier.predict_log_proba(X), "softmax"
     steps, last = _linear_steps(classifier)
     weights = np.asarray(last.coef_, dtype=np.float64)
     scores = np.asarray(classifier.decision_function(X), dtype=np.float64)

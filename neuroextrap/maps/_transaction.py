@@ -32,7 +32,7 @@ from neuroextrap.stats._validation import warn
 
 STAGING = ".neuroextrap-partial-"
 """What the names of hidden folders with new files begin with."""
-_LIST = "commit.json"
+_LIST, _LOCK = "commit.json", "lock"
 _PATIENCE = 60.0  # seconds for another process to move its files
 _ATTEMPTS = 20
 
@@ -50,8 +50,8 @@ def tried_again(act, *args, **options):
 
 def _remove_abandoned(folder):
     """Remove hidden folders whose process ended before its files were whole."""
-    for staging in Path(folder).glob(f"{STAGING}*"):
-        lock = Lock(staging)
+    for staging in Path(folder).glob(f"{STAGING}*/"):
+        lock = Lock(staging / _LOCK)
         if lock.held and not (staging / _LIST).exists():
             shutil.rmtree(staging, ignore_errors=True)
         lock.release()
@@ -106,22 +106,15 @@ def finish_interrupted(folder, *, below=False):
 def _finished_by_another(path):
     """Wait while the process that wrote a list moves its files; whether it has."""
     end = time.monotonic() + _PATIENCE
-    while path.exists() and time.monotonic() < end:
-        lock = Lock(path.parent)
-        taken = lock.taken
-        lock.release()
-        _remove_file(path.parent)
-        if not taken:
-            break
-        time.sleep(0.02)
+    with suppress(FileNotFoundError):  # it has removed the folder
+        while path.exists() and time.monotonic() < end:
+            lock = Lock(path.with_name(_LOCK))
+            taken = lock.taken
+            lock.release()
+            if not taken:
+                break
+            time.sleep(0.02)
     return not path.exists()
-
-
-def _remove_file(staging):
-    """Remove the file that a lock makes where a staging folder was, if it did."""
-    if not staging.is_dir():
-        with suppress(OSError):
-            staging.unlink()
 
 
 def _finish(staging):
@@ -250,10 +243,9 @@ def _begin(files, sources, made):
     finish_interrupted(files.folder)
     _remove_abandoned(files.folder)
     staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=files.folder))
-    lock = Lock(staging)
+    lock = Lock(staging / _LOCK)
     if lock.taken or not staging.is_dir():
         lock.release()
-        _remove_file(staging)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), staging)
     return staging, lock
 

@@ -34,7 +34,6 @@ _HEADINGS = {
     "information": "Information over subjects",
 }
 
-_KNOWN_OTHERWISE = ("of_mean", "tested", "flips", "all", "n_first_level")
 _MOST_NUMBERS = 120_000
 _MOST_PLACES = 3000
 
@@ -75,12 +74,15 @@ def make_group_page(
         ("Maps", pictures.section([n for n in view.overview() if n != drawn])),
     ]
     nulls = [figure for each in results for figure in _null_figures(each)]
+    who = {"left_out": left_out or {}, "links": links or {}}
+    who |= {"result": first, "peak": peak}
     details = [
         ("Null distributions", Markup("\n").join(nulls)),
-        ("Who was analyzed", _who(first, peak, left_out or {}, links or {})),
+        ("Who was analyzed", render("subjects", **who)),
     ]
     about = first.known | {"results": results}
-    how = {"details": details, "requested": [("Options", _options(results))]}
+    options = render("group_options", results=results, headings=_HEADINGS)
+    how = {"details": details, "requested": [("Options", options)]}
     picture = pictures.figure(drawn)
     return make_page(title, sections_of("group", about, picture, shown, **how))
 
@@ -111,42 +113,6 @@ def _kept_features(result, peaks):
     order = np.argsort(-strength, kind="stable")
     order = order[strength[order] > -np.inf][:most]
     return np.append(peaks, np.setdiff1d(order, peaks)).astype(int)
-
-
-def _who(result, peak, left_out, links):
-    """Tabulate the subjects, with links to their own pages, and who was left out."""
-    about = result.about
-    return render(
-        "subjects",
-        values=zip(about.subjects, about.subject_values[:, peak], strict=True),
-        heading=f"{sentence_case(result.value_words)} at {result.place_words(peak)}",
-        links=links,
-        left_out=left_out,
-    )
-
-
-def _options(results):
-    """Tabulate what was requested."""
-    tables = []
-    for about in (result.about for result in results):
-        items = {
-            name.replace("n_", "number of ").replace("_", " "): _plain(value)
-            for name, value in about.options.items()
-            if name not in _KNOWN_OTHERWISE
-        }
-        heading = _HEADINGS[about.test]
-        tables.append(Markup("<h3>{}</h3>").format(heading))
-        tables.append(render("pairs", items=items, caption=heading))
-    return Markup("\n").join(tables)
-
-
-def _plain(value):
-    """Return an option as text."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return "-" if value is None else value
 
 
 _T_LIKE = ("t", "v", "pseudo_t", "f")

@@ -48,12 +48,9 @@ CRITERIA = {
     "accuracy over the population that they were drawn from, for everywhere at once",
     "subjects_bayes_accuracy_bound_fwe": "{level} lower bound on the mean Bayes "
     "accuracy over exactly these subjects, for everywhere at once",
-    "bayes_accuracy_bound_fwe": "{level} lower bound on Bayes accuracy, for all "
-    "regions at once",
+    "bayes_accuracy_bound_fwe": "{level} lower bound on Bayes accuracy{at_once}",
 }
 """Maps that decide, the first of them that was made, and what surviving means."""
-
-_OF_REGIONS, _AT_ONCE = "bayes_accuracy_bound_fwe", ", for all regions at once"
 
 
 @dataclass(frozen=True)
@@ -87,9 +84,10 @@ def decide(scores, *, n_classes=None, confidence_level=None):
     if criterion.startswith("p_value"):
         survives = values <= LEVEL  # NaN: False
         return Verdict(criterion, words, survives, np.nanmin(values))
-    if criterion == _OF_REGIONS and np.isfinite(values).sum() == 1:
-        words = words.removesuffix(_AT_ONCE)
-    words = words.format(level=format_confidence(confidence_level))
+    level = format_confidence(confidence_level)
+    several = np.isfinite(values).sum() > 1
+    at_once = ", for all regions at once" if several else ""
+    words = words.format(level=level, at_once=at_once)
     return Verdict(criterion, words, values > 1 / n_classes)
 
 

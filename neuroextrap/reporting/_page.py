@@ -266,12 +266,12 @@ def _with_anchors(sections):
     return parts
 
 
-def frame_table(frame, caption="", columns=None, *, kind="", places=()):
+def frame_table(frame, caption="", columns=None, *, kind="", places=(), regions=()):
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
     `columns` are headings by name, with or without how values are written: the name of
-    a filter of templates. `kind` is the class of all rows. Only cells of `places`, a
-    further first column, may be ``Markup``.
+    a filter of templates. `kind` is the class of all rows, `places` a further first
+    column, of buttons that move the viewer to `regions`, if there are.
     """
     columns, filters = columns or {}, _environment().filters
     hows = {n: each[1] for n, each in columns.items() if not isinstance(each, str)}
@@ -289,14 +289,7 @@ def frame_table(frame, caption="", columns=None, *, kind="", places=()):
         rows=zip(*cells.values(), strict=True),
         kind=kind,
         caption=caption,
-    )
-
-
-def folded(sections):
-    """Return sections, HTML by heading, each as a line that opens it."""
-    return Markup("\n").join(
-        Markup("<details><summary>{}</summary>\n{}\n</details>").format(heading, each)
-        for heading, each in sections.items()
+        regions=regions,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 from scipy.spatial import cKDTree
 from sklearn.exceptions import NotFittedError
 
@@ -243,19 +242,10 @@ def short_table(peaks, columns, caption, kind="", index=""):
     if not len(peaks):
         return ""
     table = peaks[[name for name in columns if name in peaks]]
-    places = [_place(row, index) for _, row in peaks.iterrows()]
-    return frame_table(table, caption, columns, kind=kind, places=places)
-
-
-def _place(row, index):
-    """Return the place of a peak; a button that moves the viewer, given an `index`."""
-    words = place_words(row)
-    if not index:
-        return words
-    return Markup(
-        '<button type="button" class="nx-go" data-region="{}" '
-        'title="Show in the viewer">{}</button>'
-    ).format(int(row[index]), words)
+    places = [place_words(row) for _, row in peaks.iterrows()]
+    regions = peaks[index].astype(int).tolist() if index else ()
+    how = {"kind": kind, "places": places, "regions": regions}
+    return frame_table(table, caption, columns, **how)
 
 
 def area_names(atlas, masker, names=None):

@@ -11,7 +11,6 @@ from neuroextrap.analysis._parameters import (
     of_arrays,
     of_no_places,
     parameters,
-    shared_parameters,
 )
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_analysis import RegionAnalysis

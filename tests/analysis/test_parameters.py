@@ -33,7 +33,6 @@ from tests.analysis.seam import (
     of_no_places,
     parameters,
     read_options,
-    shared_parameters,
 )
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification, TargetSearchLight)
@@ -150,7 +149,8 @@ def test_sidecars_and_identities_leave_out_resources_only(analysis):
 def test_what_chooses_regions_is_what_regions_are_chosen_by():
     chosen = {row.name for row in PARAMETERS if row.section == "regions"}
     assert chosen == set(options_of(choose_regions)) - {"masker", "n_features", "names"}
-    assert chosen <= {*shared_parameters()}
+    for analysis in ANALYSES:
+        assert chosen <= flat_parameters(analysis()).keys()
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)

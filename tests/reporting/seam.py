@@ -46,6 +46,7 @@ from neuroextrap.reporting._peaks import (
     discovery_curve,
     forming_clusters,
     ranked_peaks,
+    tables_of_peaks,
 )
 from neuroextrap.reporting._pictures import few_colors, gray_png
 from neuroextrap.reporting._region_page import comparison_page

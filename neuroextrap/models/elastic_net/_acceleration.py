@@ -70,6 +70,7 @@ def relative_gap(X, Y, weights, l1, l2):
     return gaps, gradient
 
 
+@njit(cache=True, nogil=True)
 def duality_gap(sums, dual_norm, norm, l1, l2):
     """Bound the excess of the objective over its minimum.
 
@@ -109,20 +110,12 @@ FAST = {"contract", "reassoc", "nsz", "arcp"}
 # maxima that are followed at once
 LANES = 16
 
-_duality_gap = njit(cache=True, nogil=True)(duality_gap)
-
 
 @njit(cache=True, nogil=True)
 def objective(sums, l1, l2):
     """Value to minimize less 1/2 y'y; `sums` are those of `duality_gap`."""
     fitted, left, absolute, squares = sums
     return -0.5 * (fitted + left) + l1 * absolute + 0.5 * l2 * squares
-
-
-@njit(cache=True, nogil=True)
-def gap_closed(sums, dual_norm, norm, l1, l2, goal):
-    """Whether the duality gap is at most `goal`; `dual_norm` is max |g - l2 w|."""
-    return _duality_gap(sums, dual_norm, norm, l1, l2) <= goal
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

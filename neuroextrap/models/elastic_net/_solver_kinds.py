@@ -10,7 +10,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     anderson_weights,
     assign,
     coordinate_minimum,
-    gap_closed,
+    duality_gap,
     largest_magnitude,
     newton_step,
     objective,
@@ -165,7 +165,7 @@ def _is_solved(columns, c, tol):
     weights, gradient, products, norm, l1, l2 = columns
     sums = weight_sums(weights[c], products[c], gradient[c])
     dual = largest_magnitude(gradient[c] - l2[c] * weights[c])
-    return gap_closed(sums, dual, norm[c], l1[c], l2[c], tol * norm[c])
+    return duality_gap(sums, dual, norm[c], l1[c], l2[c]) <= tol * norm[c]
 
 
 @njit(nogil=True, inline="always")

@@ -94,27 +94,15 @@ def _with_grams(folds, rounded):
 
 
 def all_samples(folds):
-    """Return the training set of all rows, made from that of the first fold."""
-    gram, columns, scale = folds.gram[0].copy(), _columns(folds, 0), None
-    if folds.scale is not None:
-        squares = _sums_of_squares(folds.features)
-        scale = _scale(squares, squares)[None].astype(folds.scale.dtype)
-    for rows in batches(len(gram), _STEP):
-        added = columns[rows] @ columns.T
-        if scale is None:
-            gram[rows] += added
-        else:
-            added += gram[rows] * folds.scale[0, rows, None] * folds.scale[0]
-            gram[rows] = _rounded(added, scale[0, rows], scale[0])
+    """Return the training set of all rows, from which no fold leaves any out."""
     n_features, n_samples = folds.features.shape
-    return folds._replace(
-        gram=gram[None],
-        scale=scale,
-        x_mean=np.zeros((1, n_features), dtype=columns.dtype),
+    everything = folds._replace(
+        x_mean=np.zeros((1, n_features), dtype=folds.features.dtype),
         n_rows=np.array([n_samples]),
         start=np.array([0]),
         excluded=(np.empty(0, dtype=int),),
     )
+    return _with_grams(everything, folds.scale is not None)
 
 
 def prepare_targets(folds, Y):

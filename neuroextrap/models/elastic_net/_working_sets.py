@@ -18,7 +18,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     assign,
     coordinate_minimum,
     dot,
-    gap_closed,
+    duality_gap,
     kth_largest,
     largest_magnitude,
     newton_step,
@@ -52,9 +52,8 @@ MAX_ROUNDS = 100
 # to whose multiples loops over members are filled up: the last few take as long
 VECTORS = 32
 # six standard deviations of w'Ew, in units of the sum of (scale w)^2, where entries of
-# the symmetric E are uniform within half a unit: sqrt(2) sqrt(1/12) is one of them, and
-# the Gram matrix of all samples is rounded twice
-ROUNDING = 6 * 2**0.5 * (2 / 12) ** 0.5
+# the symmetric E are uniform within half a unit: sqrt(2) sqrt(1/12) is one of them
+ROUNDING = 6 * (2 / 12) ** 0.5
 # share of the goal that rounding may hide before features are asked
 MOST_HIDDEN = 0.25
 
@@ -138,7 +137,7 @@ def _is_solved(state, problem, f, l1, l2, goal):
         gradient[state.members[f, i]] += l2 * state.weights[f, i]
     products = problem.products[f][state.members[f, :size]]
     sums = weight_sums(state.weights[f, :size], products, state.inner[f, :size])
-    return gap_closed(sums, dual, problem.norm[f], l1, l2, goal)
+    return duality_gap(sums, dual, problem.norm[f], l1, l2) <= goal
 
 
 @njit(cache=True, nogil=True)
@@ -262,7 +261,7 @@ def _descend(state, problem, f, l1, l2, goal, max_sweeps):
         _sweep(weights, wider, state.block[f], l1, l2)
         dual = largest_magnitude(inner - l2 * weights)
         sums = weight_sums(weights, products, inner)
-        if gap_closed(sums, dual, problem.norm[f], l1, l2, goal):
+        if duality_gap(sums, dual, problem.norm[f], l1, l2) <= goal:
             return True
     return False
 
