@@ -13,7 +13,7 @@ from neuroextrap.analysis._region_maps import table_writer
 from neuroextrap.cohorts._cohort_design import read_participants
 from neuroextrap.cohorts._cohort_options import GroupOptions, check_path
 from neuroextrap.cohorts._cohort_records import read_records, write_text, written
-from neuroextrap.cohorts._group_members import NULL, beside, gather
+from neuroextrap.cohorts._group_members import ANALYSIS, NULL, beside, gather
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
@@ -31,8 +31,13 @@ from neuroextrap.reporting._page import format_number, make_page, render
 from neuroextrap.reporting._pictures import projections
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 
+logger = logging.getLogger(__name__)
+
 INDEX = "index.html"
-_ENDING, _OF_FILMS = "desc-analysis_stat.json", "desc-voxels_stat.tsv"
+_OF_FILMS = "desc-voxels_stat.tsv"
+_REPORT, _TABLE = "desc-report_stat.html", "desc-table_stat.tsv"
+_PAGE, _REGIONS = "report.html", "regions.tsv"
+_KINDS = ("accuracy", "information", "prevalence")
 _MAPS = ("_stat.nii.gz", "_stat.shape.gii")
 _DECIDING = ("p_value_fwe", "bayes_accuracy_bound_fwe")
 _HEADS = {
@@ -63,7 +68,7 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
     present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
     links = [(path.relative_to(out).as_posix(), path.name) for path in sorted(present)]
     about: dict[str, Any] = {
-        "pages": [link for link in links if link[1].endswith("desc-report_stat.html")],
+        "pages": [link for link in links if link[1].endswith(_REPORT)],
         "tables": [link for link in links if link[1].endswith("regions_stat.tsv")],
         "maps": [link for link in links if link[1].endswith(_MAPS)],
         "stale": _analyzed_since(out, present - {*coming}),
@@ -132,16 +137,13 @@ def _draw(maps):
 
 def _results(out, results):
     """Return what a row says of results, whose paths begin so."""
-
-    def beside(name):
-        return out / f"{results}_{name}"
-
-    of_films = beside(_OF_FILMS).is_file()
+    index = out / f"{results}_{ANALYSIS}"
+    of_films = beside(index, _OF_FILMS).is_file()
     score = "correlation" if of_films else "accuracy"
-    page, row = beside("desc-report_stat.html"), {}
+    page, row = beside(index, _REPORT), {}
     if page.is_file():
         row["link"] = page.relative_to(out).as_posix()
-    peaks = read_text_table(beside("desc-peaks_stat.tsv"), "peaks")
+    peaks = read_text_table(beside(index, "desc-peaks_stat.tsv"), "peaks")
     texts = ("name", "atlas_label")
     known = {key: text for key, text in peaks.iloc[0].items() if text}
     first = {k: text if k in texts else float(text) for k, text in known.items()}
@@ -151,29 +153,22 @@ def _results(out, results):
         row["bits"] = format_number(first.get("implied_information", np.nan))
     scores = {}
     for name in (score, *_DECIDING):
-        path = beside(f"desc-{name.replace('_', '')}_stat.nii.gz")
+        path = beside(index, f"desc-{name.replace('_', '')}_stat.nii.gz")
         if path.is_file():
             scores[name] = open_file(path, "maps").get_fdata()
     row["picture"] = scores.get(score)
     if row["picture"] is None:  # a surface
         return row
-    n_classes = None if of_films else len(read_json(beside(_ENDING))["classes"])
+    n_classes = None if of_films else len(read_json(index)["classes"])
     told = {"n_classes": n_classes, "confidence_level": 0.95}
     verdict = decide({n: v.ravel() for n, v in scores.items()}, **told)
     n_known = int(np.isfinite(scores[score]).sum())
     if verdict.criterion:
         row["survive"] = f"{verdict.n_surviving:,} of {n_known:,}"
-    sidecar = read_json(beside(f"desc-{score}_stat.json"))
+    sidecar = read_json(beside(index, f"desc-{score}_stat.json"))
     doubts = [f for f in sidecar.get("findings", ()) if f["grade"] == "doubtful"]
     row["warnings"] = "; ".join(each["because"] for each in doubts)
     return row
-
-
-logger = logging.getLogger(__name__)
-
-_REPORT, _TABLE = "desc-report_stat.html", "desc-table_stat.tsv"
-_PAGE, _REGIONS = "report.html", "regions.tsv"
-_KINDS = ("accuracy", "information", "prevalence")
 
 
 @described_by(second_level_test)

@@ -28,7 +28,7 @@ from neuroextrap.maps._provenance import read_json, shared_entities
 
 logger = logging.getLogger(__name__)
 
-INDEX = "desc-analysis_stat.json"
+ANALYSIS = "desc-analysis_stat.json"
 """End of the name of the file that says what an analysis was."""
 NULL = "desc-null_stat.npy"
 """End of the name of a participant's permuted maps."""
@@ -74,7 +74,7 @@ def _about(path):
 
 def beside(index, name):
     """Return the path of another file of the analysis that an index file is of."""
-    return index.with_name(index.name.removesuffix(INDEX) + name)
+    return index.with_name(index.name.removesuffix(ANALYSIS) + name)
 
 
 def _analyses(out, participants, wanted, left_out):
@@ -92,7 +92,7 @@ def _analyses(out, participants, wanted, left_out):
     for label in labels:
         name = f"sub-{label}"
         own = [
-            out / f"{each}_{INDEX}"
+            out / f"{each}_{ANALYSIS}"
             for each in results
             if each.startswith(f"{name}/") and needed <= {*Path(each).name.split("_")}
         ]
@@ -236,7 +236,7 @@ def _design_of(out, asked, found):
     if asked.contrast is None and not asked.covariates:
         return None
     table = read_participants(asked.participants_table, out)
-    known = {out / f"{k}_{INDEX}": v for k, v in results_on_record(out).items()}
+    known = {out / f"{k}_{ANALYSIS}": v for k, v in results_on_record(out).items()}
     absent, own = set(found) - set(table.index), set(MEASURES) & set(table)
     table = table.reindex(list(found)).astype(object)
     lost = dict(zip(found, voxels_lost(_maps_of(found)), strict=True))

@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
+from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.images._loading import feature_coordinates, mask_lattice
+from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.models._gabor import GaborPyramid
+from neuroextrap.regions._regions import lattice_spheres
 from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
@@ -192,9 +196,6 @@ def simulate_brain(  # noqa: PLR0913
     >>> [len(region) for region in brain.samples.planted]
     [33, 33, 31]
     """
-    from neuroextrap.images import resolve_masker, to_img
-    from neuroextrap.images._maskers import mni152_mask
-
     information = real_array(information, "information")
     coordinates = real_array(coordinates, "coordinates")
     if coordinates.shape != (*information.shape, 3):
@@ -227,9 +228,6 @@ def simulate_brain(  # noqa: PLR0913
 
 def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and its center, moved to a voxel."""
-    from neuroextrap.images._loading import feature_coordinates, mask_lattice
-    from neuroextrap.regions._regions import lattice_spheres
-
     mask, affine = mask_lattice(masker)
     voxels = feature_coordinates(masker)
     nearest = [int(np.argmin(((voxels - c) ** 2).sum(axis=1))) for c in coordinates]
@@ -298,10 +296,6 @@ def simulate_visual_cortex(
     >>> cortex.stimuli.shape, int(cortex.is_train.sum())
     ((12, 16, 16), 8)
     """
-    from neuroextrap.images import resolve_masker, to_img
-    from neuroextrap.images._loading import feature_coordinates
-    from neuroextrap.images._maskers import mni152_mask
-
     ceiling, back = check_level(ceiling, "ceiling"), check_number(back, "back")
     n_train = check_integer(n_train, "n_train", minimum=1)
     n_test = check_integer(n_test, "n_test", minimum=0)

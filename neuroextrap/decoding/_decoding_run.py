@@ -128,14 +128,8 @@ def plan_decoding(
         if parameters.set_sizes is None and len(set_sizes) > _MEASURED_SIZES:
             set_sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
         subsets = np.unique(set_sizes[set_sizes < n_classes]), parameters.n_partitions
-    tests = Tests.of(
-        labels,
-        BoundOptions.of(vars(parameters), kernel),
-        cv=searchlight.cv,
-        n_permutations=searchlight.n_permutations,
-        random_state=searchlight.random_state,
-        subsets=subsets,
-    )
+    options = BoundOptions.of(vars(parameters), kernel)
+    tests = Tests.of(labels, options, parameters, subsets)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     tests = replace(tests, labels=labels._replace(strata=strata))
     run = planned_run(parameters, samples, tests, kernel, statistic, placed=placed)

@@ -18,7 +18,7 @@ from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._ridge import candidate_penalties
 from neuroextrap.margins.classifiers._targets import TargetMargins
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.stats._validation import check_choice, check_numbers
+from neuroextrap.stats._validation import check_choice, check_numbers, is_integer
 
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
@@ -78,7 +78,9 @@ def plan_targets(light, imgs, targets, groups, order=None):
         tested="correlation" if by_correlation else "wins",
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
-    tests = _tests(light, labels, BoundOptions.of(vars(parameters), kernel))
+    parameters.cv = _folds(light, labels)
+    options = BoundOptions.of(vars(parameters), kernel)
+    tests = Tests.of(labels, options, parameters)
     if kernel.candidate_penalties:
         kernel.units = _inner_units(labels, tests.design)
 
@@ -158,28 +160,15 @@ def _metric(metric, n_columns):
     return metric
 
 
-def _tests(light, labels, options):
-    """Return Tests of the targets: folds, exchanged targets and bounds."""
-    shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
-    if shifts and light.blocks is not None:
-        raise ValueError("exchange='shifts' has no blocks; leave blocks out")
-    return Tests.of(
-        labels,
-        options,
-        cv=_folds(light, labels, shifts),
-        n_permutations=light.n_permutations,
-        random_state=light.random_state,
-        exchange=light.exchange,
-    )
-
-
-def _folds(light, labels, shifts):
+def _folds(light, labels):
     """Return cv; of a number without groups the folds, drawn, blocks whole.
 
     Consecutive ones of a sorted table would test targets beyond those of the training.
     """
-    whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
-    if not whole or labels.groups is not None:
+    shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
+    if shifts and light.blocks is not None:
+        raise ValueError("exchange='shifts' has no blocks; leave blocks out")
+    if not is_integer(light.cv) or labels.groups is not None:
         return light.cv
     if shifts:
         return KFold(light.cv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,9 @@ def examine(  # noqa: PLR0913 - what an experiment was
     continuous = continuous_target(kept)
     if continuous is not None and continuous.grade == "refused":
         return [continuous]
-    drawn: Any = {"n_permutations": n_permutations, "random_state": 0}
+    asked = SimpleNamespace(cv=cv, n_permutations=n_permutations, random_state=0)
     try:
-        tests = Tests.of(kept, options, cv=cv, **drawn)
+        tests = Tests.of(kept, options, asked)
     except ValueError as error:
         seen = "untestable", "refused", np.nan, EVERYTHING
         return [Finding(*seen, str(error), "the analysis would be refused", "")]

@@ -287,28 +287,25 @@ class Tests:
         cls,
         labels: Labels,
         options: BoundOptions,
-        *,
-        cv: Any,
-        n_permutations: int,
-        random_state: Any,
-        exchange: str = "rows",
+        asked: Any,
         subsets: tuple[np.ndarray, int] | None = None,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match.
 
-        Of ``subsets`` of the classes sizes and numbers are given.
+        ``cv``, permutations and their seed are attributes of what is ``asked``. Of
+        ``subsets`` of the classes sizes and numbers are given.
         """
         n_classes, seen = len(labels.classes), continuous_target(labels)
         if seen is not None and seen.grade == "refused":
             tell([seen])
-        design = make_design(
-            labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
-        )
-        given = n_permutations, random_state
-        permuted = permuted_codes(labels, design, *given, cv=cv, exchange=exchange)
+        given = {"cv": asked.cv, "groups": labels.groups, "trained": labels.trained}
+        design = make_design(labels.codes, n_classes, **given)
+        seed = asked.n_permutations, asked.random_state
+        how = {"cv": asked.cv, "exchange": getattr(asked, "exchange", "rows")}
+        permuted = permuted_codes(labels, design, *seed, **how)
         bounds, drawn = bound_design(labels, design, options), ()
         if subsets is not None:
-            rng = random_generator(random_state).spawn(1)[0]
+            rng = random_generator(asked.random_state).spawn(1)[0]
             drawn = class_subsets(labels.codes, design, *subsets, rng)
         return cls(labels, design, permuted, options, *bounds, drawn)
 

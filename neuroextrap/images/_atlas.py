@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from nibabel.affines import apply_affine
 
 from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
@@ -119,7 +121,13 @@ def _names_of_pairs(pairs):
     """Return a dict of labels and their names, without those whose name is missing."""
     found: dict[int, str | None] = {}
     for value, name in pairs:
-        label = _whole(value)
+        number = pd.to_numeric(value, errors="coerce")
+        if not float(number).is_integer():
+            raise ValueError(
+                f"names have the label {value!r}, labels are whole numbers; correct "
+                "the index"
+            )
+        label = int(number)
         if label in found:
             raise ValueError(
                 f"names have label {label} twice, as {found[label]!r} and {name!r}; "
@@ -127,18 +135,6 @@ def _names_of_pairs(pairs):
             )
         found[label] = _text(name)
     return {label: name for label, name in found.items() if name is not None}
-
-
-def _whole(value):
-    """Return a label of a table as an int."""
-    try:
-        if float(value) == int(float(value)):
-            return int(float(value))
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ValueError(
-        f"names have the label {value!r}, labels are whole numbers; correct the index"
-    )
 
 
 def _names_of_list(names, values):
@@ -160,8 +156,6 @@ def _names_of_list(names, values):
 
 def _text(name):
     """Return a name as text, None where it is missing; older atlases hold bytes."""
-    import pandas as pd
-
     if pd.isna(name):
         return None
     return name.decode() if isinstance(name, bytes) else str(name)
@@ -240,8 +234,6 @@ def _stem(path):
 
 def _in_volume(img, places):
     """Yield label and distance (mm; 0 inside) of the nearest label, 0 without any."""
-    from nibabel.affines import apply_affine
-
     data = np.asanyarray(img.dataobj)
     data = data.reshape(data.shape[:3])
     half = np.ceil(REACH / np.linalg.norm(img.affine[:3, :3], axis=0)) + 1

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.images._tables import (
@@ -74,8 +75,6 @@ def has_onsets(table):
 
 def _as_frame(events, name):
     """Return a copy of the table as a DataFrame, and its name."""
-    import pandas as pd
-
     if isinstance(events, pd.DataFrame):
         check_columns(events.columns, name)
         return events.reset_index(drop=True).copy(), name
@@ -92,8 +91,6 @@ _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be oth
 
 def feature_tables(runs, name, known=()):
     """Return features of runs, read if files; events as ones by condition (`known`)."""
-    import pandas as pd
-
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
     if not any(are_events):
@@ -141,8 +138,6 @@ def stimuli_of(events, column):
 
 def features_of_events(events, column, files, band):
     """Return the features of a run as a table, from `files` by stimulus and band."""
-    import pandas as pd
-
     table, name = read_events(events)
     labels, parts = event_labels(table, name, column), []
     for row in np.flatnonzero(labels != ""):
@@ -168,8 +163,6 @@ def features_of_volumes(features, n_volumes, t_r, name="features"):
     as words, add up by how long they last. Rows last until the next onset if no column
     says.
     """
-    import pandas as pd
-
     table = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
     if not table.shape[1]:
         raise ValueError(f"{name} has times, but no features; add their columns")

@@ -12,6 +12,7 @@ from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
 from neuroextrap.stats._label_checks import plain_types_checked
@@ -56,8 +57,6 @@ def read_features(path: str | PathLike) -> Any:
     >>> features.index.tolist(), features.to_numpy().tolist()
     (['cat', 'dog'], [[0.5, 1.0], [0.0, 2.0]])
     """
-    import pandas as pd
-
     path = os.fspath(path)
     values, names, columns = read_matrix(path, "features", (NAMES,))
     if values.ndim != 2 or not values.size:
@@ -116,8 +115,6 @@ def _read_npz(path, array, names):
 
 def _read_text(path, array, names):
     """Read a table of text, whose other columns than the names are numbers."""
-    import pandas as pd
-
     table = read_text_table(path, array)
     first = pd.to_numeric(pd.Series(table.columns, dtype=object), errors="coerce")
     if first.notna().all() and all("." in name for name in table.columns):
@@ -130,8 +127,6 @@ def _read_text(path, array, names):
 
 def _read_parquet(path, array, names):
     """Read a table whose names are a column, or the index if that is text."""
-    import pandas as pd
-
     try:
         table = pd.read_parquet(path)
     except ImportError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from nibabel import Nifti1Image
 
 from neuroextrap.images._opening import open_image
 from neuroextrap.images._tables import load_array
@@ -265,8 +266,6 @@ def read_glmsingle(path, mask):
 
 def _on_grid(betas, mask, path):
     """Return betas as an image on the grid of a mask; they have none of their own."""
-    from nibabel import Nifti1Image
-
     if mask is None:
         raise ValueError(
             f"{path} does not say where its voxels are; give the brain mask on the "

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from neuroextrap.images._bids_names import RUN_KEYS, label_key, loose_entities
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fit_formats import (
@@ -162,12 +164,11 @@ def check_inputs(fits):
 
 def read_fits(path, mask=None):
     """Return the Fits that a file or a folder holds."""
-    if path.name == "SPM.mat" and path.is_file():
-        return [read_spm(path)]
     if path.is_file():
         beside = path.with_name("mask.nii.gz")
         own = beside if mask is None and beside.is_file() else mask
-        return [read_glmsingle(path, own)]
+        is_spm = path.name == "SPM.mat"
+        return [read_spm(path) if is_spm else read_glmsingle(path, own)]
     if not path.is_dir():
         raise ValueError(f"{path}: no such file or folder; check the path")
     if (path / "design.fsf").is_file():
@@ -205,8 +206,6 @@ def models_below(folder):
 
 def labeled_by_name(fits, tables):
     """Return name, condition and run of every volume; a table may say conditions."""
-    import pandas as pd
-
     runs = _distinct([fit.runs for fit in fits])
     names = [name for fit in fits for name in fit.names]
     frame = pd.DataFrame({"name": names, "trial_type": names, "run": runs})
@@ -237,8 +236,6 @@ def labeled_by_name(fits, tables):
 
 def _labeled_by_place(fits, tables):
     """Return condition and run of every trial of GLMsingle, in the order of trials."""
-    import pandas as pd
-
     if tables[0] is None:
         tables = [Path(fit.images[0].get_filename()).with_name(TABLE) for fit in fits]
         if not all(path.is_file() for path in tables):

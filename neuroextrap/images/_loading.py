@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from nibabel import Nifti1Image
+from nibabel.affines import apply_affine, voxel_sizes
+from scipy.ndimage import gaussian_filter
 
 from neuroextrap.images._caching import cached
 from neuroextrap.images._opening import (
@@ -84,8 +87,6 @@ def feature_coordinates(masker: Any) -> np.ndarray:
     check_masker(masker)
     if is_surface_masker(masker):
         return np.concatenate([h.coordinates[h.vertices] for h in surface_mesh(masker)])
-    from nibabel.affines import apply_affine
-
     mask, affine = mask_lattice(masker)
     return apply_affine(affine, np.argwhere(mask))
 
@@ -189,8 +190,6 @@ def _on_the_masks_grid(named, masker):
     """Give an image the mask's affine, from which it may differ by rounding only."""
     if named.is_surface or resamples(masker):
         return named
-    from nibabel import Nifti1Image
-
     data = np.asanyarray(named.img.dataobj)
     return NamedImage(named.name, Nifti1Image(data, masker.mask_img_.affine))
 
@@ -240,9 +239,6 @@ def neighbor_pairs(masker):
 
 def variance_smoother(masker, usable, fwhm):
     """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
-    from nibabel.affines import voxel_sizes
-    from scipy.ndimage import gaussian_filter
-
     if masker is None or is_surface_masker(masker):
         raise ValueError(
             "variance_fwhm needs voxels of volumes; leave it out for other maps"

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nibabel import Nifti1Image
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from neuroextrap.images._caching import cached, set_memory
 from neuroextrap.images._loading import (
@@ -17,11 +19,11 @@ from neuroextrap.images._loading import (
     surface_mesh,
 )
 from neuroextrap.images._opening import (
+    ALIGNED,
     MNI,
     NamedImage,
-    agreed_code,
-    check_binary,
     check_same_grid,
+    check_single,
     flat_values,
     is_surface_image,
     list_images,
@@ -36,6 +38,8 @@ from neuroextrap.stats._validation import brief, is_integer, real_array
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
+_TELLING = (1, 3, MNI)
+"""Codes of spaces that tell one from another."""
 _COARSEST = 20
 """Millimeters of voxels in which a template is still a brain."""
 
@@ -92,11 +96,25 @@ def resolve_masker(mask: Any, imgs: Any = None, *, memory: Any = None) -> Any:
         _check_mask(opened, masker, named)
     masker = masker.fit()
     if not opened.is_surface:
-        code = agreed_code([] if resamples(masker) else named, opened)
+        code = _agreed_code([] if resamples(masker) else named, opened)
         if space_code(masker.mask_img_) != code:
             data = np.asanyarray(masker.mask_img_.dataobj)
             masker.mask_img_ = new_volume(data, masker.mask_img_, code)
     return masker
+
+
+def _agreed_code(named, mask):
+    """Return the code of images and mask: names count before headers, images first."""
+    for group in (named, [mask]):
+        labels = {img.space or "" for img in group}
+        if labels - {""}:
+            of_mni = all(label.lower().startswith("mni") for label in labels)
+            return MNI if of_mni else ALIGNED
+    for group in (named, [mask]):
+        told = {img.code for img in group} & set(_TELLING)
+        if told:
+            return told.pop() if len(told) == 1 else ALIGNED
+    return ALIGNED
 
 
 def masker_of_maps(named, mask, in_any):
@@ -110,7 +128,7 @@ def masker_of_maps(named, mask, in_any):
     if not (in_any or first.is_surface or first.n_samples is None):
         imgs = [first.img.slicer[..., 0]]
     mask = NamedImage("mask", finite_mask(*imgs))
-    check_binary(mask)
+    _check_binary(mask)
     kind = SurfaceMasker if first.is_surface else NiftiMasker
     return kind(mask_img=mask.img, reports=False, standardize=None).fit()
 
@@ -118,7 +136,6 @@ def masker_of_maps(named, mask, in_any):
 def _unfitted(mask, named):
     """Return a copy of the user's masker or a new one, without images for reports."""
     from nilearn.maskers import NiftiMasker, SurfaceMasker
-    from sklearn.base import clone
 
     if isinstance(mask, (NiftiMasker, SurfaceMasker)):
         masker = clone(_single(mask))
@@ -155,10 +172,24 @@ def _check_mask(mask, masker, named):
             f"mask: a {type(masker).__name__} cannot use {mask.name}; give a mask of "
             "the masker's kind"
         )
-    check_binary(mask)
+    _check_binary(mask)
     if not resamples(masker):
         for img in named:
             check_same_grid(img, mask)
+
+
+def _check_binary(mask):
+    """Raise if a mask is empty, not binary, holds NaN, or is not one sample."""
+    check_single(mask, "give a single mask")
+    values = np.unique(flat_values(read_image(mask).img).astype(float))
+    if np.isnan(values).any() or np.count_nonzero(values) > 1:
+        shown = ", ".join(f"{value:g}" for value in values[:4])
+        raise ValueError(
+            f"{mask.name} is not a binary mask: it holds {len(values)} values "
+            f"({shown}, ...); binarize it with nilearn.image.binarize_img"
+        )
+    if not values.any():
+        raise ValueError(f"{mask.name} is an empty mask; give one with non-zero voxels")
 
 
 def _automatic_mask(named, masker):
@@ -187,9 +218,6 @@ def _automatic_mask(named, masker):
 
 def _mask_of_volumes(named, masker):
     """Return the mask of nilearn's strategy, from the mean of the volumes."""
-    from nibabel import Nifti1Image
-    from sklearn.base import clone
-
     mean = Nifti1Image(mean_volume(named), named[0].img.affine)
     return clone(masker).fit(mean).mask_img_
 

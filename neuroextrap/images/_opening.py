@@ -1,22 +1,33 @@
-"""Images opened and read under names that errors can show, their grids and spaces."""
+"""Volumes and series on the cortex, opened and read by names that errors can show."""
 
 import os
 from dataclasses import dataclass
 from glob import glob
+from pathlib import Path
 from typing import Any
 
+import nibabel
 import numpy as np
+from nibabel import Nifti1Image
+from nibabel.affines import apply_affine, voxel_sizes
 
 from neuroextrap.images._bids_names import loose_entities, name_order
-from neuroextrap.images._surface_files import SURFACES, open_surface
 from neuroextrap.stats._validation import one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
 
+SURFACES = (".func.gii", ".dtseries.nii")
+"""Ends of the names of series on the cortex."""
+_STRUCTURES = {
+    "left": "CIFTI_STRUCTURE_CORTEX_LEFT",
+    "right": "CIFTI_STRUCTURE_CORTEX_RIGHT",
+}
+_MESHES = ("midthickness", "pial", "white", "smoothwm")
+"""Suffixes of fMRIPrep's meshes, those between pial and white matter first."""
+
 MNI = 4
-_ALIGNED = 2
-_TELLING = (1, 3, MNI)
+ALIGNED = 2
 CODES = {0: "unknown", 1: "scanner", 2: "aligned", 3: "Talairach", MNI: "MNI"}
 """NIfTI's names of coordinate systems (nifti1.h, NIFTI_XFORM). "Aligned" is what
 nibabel, nilearn and many pipelines write when they do not know better."""
@@ -78,8 +89,6 @@ class NamedImage:
 
     def shares_grid(self, other):
         """Return whether no corner of a volume moves by a thousandth of a voxel."""
-        from nibabel.affines import apply_affine, voxel_sizes
-
         first, second, shape = self.img.affine, other.img.affine, self.img.shape[:3]
         if shape != other.img.shape[:3]:
             return False
@@ -159,6 +168,8 @@ def read_image(named):
         return named
     try:
         data = np.asanyarray(named.img.dataobj)
+    except MemoryError:
+        raise
     except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "
@@ -171,13 +182,11 @@ def read_image(named):
 
 def open_file(path, name):
     """Open a series on the cortex, or what nibabel knows (lazily for volumes)."""
-    import nibabel
-
     if not os.path.isfile(path):
         raise ValueError(f"{name}: no file {path}; check the path")
     on_surface = str(path).endswith(SURFACES)
     try:
-        return open_surface(path) if on_surface else nibabel.load(path)
+        return _open_surface(path) if on_surface else nibabel.load(path)
     except Exception as error:  # whatever is wrong with the bytes of others
         if on_surface and isinstance(error, ValueError):
             raise
@@ -284,20 +293,6 @@ def check_single(named, remedy):
         )
 
 
-def check_binary(mask):
-    """Raise if a mask is empty, not binary, holds NaN, or is not one sample."""
-    check_single(mask, "give a single mask")
-    values = np.unique(flat_values(read_image(mask).img).astype(float))
-    if np.isnan(values).any() or np.count_nonzero(values) > 1:
-        shown = ", ".join(f"{value:g}" for value in values[:4])
-        raise ValueError(
-            f"{mask.name} is not a binary mask: it holds {len(values)} values "
-            f"({shown}, ...); binarize it with nilearn.image.binarize_img"
-        )
-    if not values.any():
-        raise ValueError(f"{mask.name} is an empty mask; give one with non-zero voxels")
-
-
 def flat_values(img):
     """Return the values of an image in memory in one row, of a surface side by side."""
     if hasattr(img, "dataobj"):
@@ -351,27 +346,83 @@ def space_code(img):
     return sform or qform
 
 
-def agreed_code(named, mask):
-    """Return the code of images and mask: names count before headers, images first."""
-    for group in (named, [mask]):
-        labels = {img.space or "" for img in group}
-        if labels - {""}:
-            of_mni = all(label.lower().startswith("mni") for label in labels)
-            return MNI if of_mni else _ALIGNED
-    for group in (named, [mask]):
-        told = {img.code for img in group} & set(_TELLING)
-        if told:
-            return told.pop() if len(told) == 1 else _ALIGNED
-    return _ALIGNED
-
-
 def new_volume(data, like, code=None):
     """Return a NIfTI volume with the affine of another, and its code (or `code`)."""
-    from nibabel import Nifti1Image
-
     img = Nifti1Image(data, like.affine)
-    code = (space_code(like) if code is None else code) or _ALIGNED
+    code = (space_code(like) if code is None else code) or ALIGNED
     for set_form in (img.set_sform, img.set_qform):
         set_form(np.asarray(like.affine), code=code)
     img.header.set_xyzt_units("mm")
     return img
+
+
+def _open_surface(path):
+    """Return the SurfaceImage of both hemispheres; missing vertices are NaN."""
+    from nilearn.surface import SurfaceImage
+
+    path = Path(path)
+    parts = _of_cifti(path) if path.name.endswith(".nii") else _of_gifti(path)
+    return SurfaceImage(_mesh_of(path, parts), parts)
+
+
+def other_hemisphere(path):
+    """Return the file of the right hemisphere, of that of the left one."""
+    return Path(path).with_name(Path(path).name.replace("hemi-L", "hemi-R"))
+
+
+def _of_gifti(path):
+    """Return (n_vertices, n_volumes) of a pair of GIFTI files by hemisphere."""
+    left = path.with_name(path.name.replace("hemi-R", "hemi-L"))
+    files = {"left": left, "right": other_hemisphere(left)}
+    if files["left"] == files["right"]:
+        raise ValueError(
+            f"{path} has no hemi-L or hemi-R in its name, so that the other hemisphere "
+            "is not known; make a nilearn.surface.SurfaceImage"
+        )
+    parts, missing = {}, [file.name for file in files.values() if not file.is_file()]
+    if missing:
+        raise ValueError(f"{path} is of one hemisphere, there is no {missing[0]}")
+    for side, file in files.items():
+        img: Any = nibabel.load(file)
+        parts[side] = np.stack([array.data for array in img.darrays], axis=-1)
+    return parts
+
+
+def _of_cifti(path):
+    """Return (n_vertices, n_volumes) of the cortex of a dense series by hemisphere."""
+    img: Any = nibabel.load(path)
+    data, axis = np.asarray(img.dataobj, dtype=np.float32), img.header.get_axis(1)
+    found = {name: (rows, own) for name, rows, own in axis.iter_structures()}
+    parts = {}
+    for side, name in _STRUCTURES.items():
+        if name not in found:
+            raise ValueError(f"{path} has no {name}; give a series of both hemispheres")
+        rows, own = found[name]
+        parts[side] = np.full((own.nvertices[name], len(data)), np.nan, np.float32)
+        parts[side][own.vertex] = data[:, rows].T
+    return parts
+
+
+def _mesh_of(path, parts):
+    """Return the PolyMesh of a series' space, of as many vertices."""
+    from nilearn.datasets import load_fsaverage
+    from nilearn.surface import PolyMesh
+
+    space = loose_entities(path).get("space", "fsnative")
+    folders = [folder for folder in path.parents if folder.name[:4] in ("sub-", "ses-")]
+    sizes = {side: len(data) for side, data in parts.items()}
+    patterns = [f"anat/*_hemi-L*{suffix}.surf.gii" for suffix in _MESHES]
+    files = [f for p in patterns for own in folders for f in sorted(own.glob(p))]
+    for file in files:
+        if loose_entities(file).get("space", "fsnative") == space:
+            mesh = PolyMesh(left=str(file), right=str(other_hemisphere(file)))
+            if all(mesh.parts[side].n_vertices == n for side, n in sizes.items()):
+                return mesh
+    mesh = load_fsaverage("fsaverage5")["pial"]
+    if "fsaverage" in space and set(sizes.values()) == {mesh.parts["left"].n_vertices}:
+        return mesh
+    raise ValueError(
+        f"{path} lies in space {space} with {sizes['left']} and {sizes['right']} "
+        "vertices, and no mesh of it was found (anat/*_hemi-L*_midthickness.surf.gii "
+        "of the subject); put it there, or make a nilearn.surface.SurfaceImage"
+    )

@@ -192,7 +192,7 @@ class Cleaning:
         n_volumes = [sum(img.n_samples or 1 for img in own) for own in members]
         masks = _one_per_series(options.sample_mask, len(members), "sample_mask")
         kept = _read_each(masks, "sample_mask", n_volumes, _kept_of_series)
-        paired = _ordered_confounds(options, members)
+        paired = _ordered_confounds(options, named, len(members))
         confounds = _read_each(paired, "confounds", n_volumes, _confounds_of_series)
         series = np.repeat(np.arange(len(members)), n_volumes)
         times = [None] * len(members) if times is None else times
@@ -243,12 +243,11 @@ def _with_drifts(options):
     return own | {"confounds": np.hstack([confounds, drifts])}
 
 
-def _ordered_confounds(options, members):
+def _ordered_confounds(options, named, n_series):
     """Return the confounds of every series as they were given, in order by names."""
-    entries = _one_per_series(options.confounds, len(members), "confounds")
+    entries = _one_per_series(options.confounds, n_series, "confounds")
     names = [f"confounds[{i}]" for i in range(len(entries))]
     refuse_same(entries, names, "every series has confounds of its own, give them")
-    named = [img for own in members for img in own]
     paired = pair_by_name(named, entries, "confounds")
     moved = any(one is not two for one, two in zip(paired, entries, strict=True))
     if moved and isinstance(options.sample_mask, (list, tuple)):

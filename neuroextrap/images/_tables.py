@@ -10,6 +10,7 @@ from tokenize import TokenError
 from zipfile import BadZipFile
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.stats._validation import brief
 
@@ -19,8 +20,6 @@ MISSING = "n/a"
 
 def read_text_table(path, name):
     """Return a file as a DataFrame of text, exactly as it is written."""
-    import pandas as pd
-
     path = os.fspath(path)
     header, *rows = _rows(path, name) or [[]]
     if not header:
@@ -39,8 +38,6 @@ def read_text_table(path, name):
 
 def numbers(table, name):
     """Return a table's columns as float64; ValueError names what is not finite."""
-    import pandas as pd
-
     values = np.empty(table.shape)
     for i, column in enumerate(table.columns):
         read = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=float)

@@ -100,16 +100,21 @@ def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
     """Yield the margins of all the task's regions as sums over features."""
+    from neuroextrap.margins.compiled._features import fill_member_sums
+
     kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
     n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     together = _folds_at_once(design, COLUMNS // n_classes)
-    members = data.regions.astype(np.float32)
+    regions = data.regions
+    by_region = regions.indptr, regions.indices, regions.data.astype(np.float32)
     for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
         margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
         blocks = kernel.margins_of_folds(data.features.T, codes, design, together)
         for folds, of_features in zip(together, blocks, strict=True):
             part, rows = design.some_folds(folds), _points(design, folds)
-            sums = members @ of_features.reshape(len(of_features), -1)
+            rows_of = of_features.reshape(len(of_features), -1)
+            sums = np.empty((n_regions, rows_of.shape[1]), dtype=np.float32)
+            fill_member_sums(*by_region, rows_of, sums)
             margins[rows] = sums.T.reshape(-1, n_classes, n_regions)
             margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]
         yield Batch(margins, labeling, 1)

@@ -9,11 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from neuroextrap.cohorts import analyze_participants
+from neuroextrap.decoding import IdentificationSearchLight
+
 SHAPE, T_R, N_VOLUMES = (4, 4, 3), 2.0, 64
 AFFINE = np.diag([3.0, 3, 3, 1])
 SPACE = "MNI152NLin2009cAsym"
 CONDITIONS = ("cat", "chair", "face", "house")
 MOTION = [f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"]
+OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
+
+
+def analyze(derivatives, out, light=None, **options):
+    """Outcomes of a searchlight of blocks without bounds, unless asked otherwise."""
+    light = {"radius": 4.0, "bounds": None, **(light or {})}
+    given = {"analysis": IdentificationSearchLight(**light), **OPTIONS, **options}
+    return analyze_participants(derivatives, out, **given)
 
 
 def save(data, path, t_r=None):

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cohorts import analyze_group, analyze_participants
+from neuroextrap.cohorts import analyze_group
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
 from neuroextrap.maps import read_maps
+from tests.cohorts.conftest import analyze
 from tests.cohorts.seam import (
     SampleOptions,
     event_samples,
@@ -20,15 +21,6 @@ from tests.cohorts.seam import (
     fmriprep_confounds,
     make_page,
 )
-
-OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
-LIGHT = {"radius": 4.0, "bounds": None}
-
-
-def analyze(derivatives, out, light=None, **options):
-    light = IdentificationSearchLight(**{**LIGHT, **(light or {})})
-    given = {**OPTIONS, **options}
-    return analyze_participants(derivatives, out, analysis=light, **given)
 
 
 def stamps(folder):

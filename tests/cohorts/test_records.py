@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cohorts import analyze_group, analyze_participants
-from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.cohorts import analyze_group
+from tests.cohorts.conftest import analyze
 from tests.cohorts.seam import _group_level, make_page
-
-OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
-
-
-def analyze(derivatives, out, light=None, **options):
-    light = {"radius": 4.0, "bounds": None, **(light or {})}
-    given = {"analysis": IdentificationSearchLight(**light), **OPTIONS, **options}
-    return analyze_participants(derivatives, out, **given)
 
 
 def files(out):

@@ -12,19 +12,12 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cohorts import analyze_group, analyze_participants
+from neuroextrap.cohorts import analyze_group
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.cohorts.conftest import analyze
 from tests.cohorts.seam import find_raw, find_runs, read_configuration, read_filters
 
 SPACE = "MNI152NLin2009cAsym"
-OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
-
-
-def analyze(derivatives, out, light=None, **options):
-    light = IdentificationSearchLight(radius=4.0, bounds=None, **(light or {}))
-    return analyze_participants(
-        derivatives, out, analysis=light, **{**OPTIONS, **options}
-    )
 
 
 def renamed(derivatives, pattern, new, *, copy=False):

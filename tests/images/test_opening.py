@@ -60,6 +60,17 @@ def test_a_truncated_file_is_one_line_that_names_it(volume, bold_data, tmp_path,
     assert "\n" not in str(info.value)
 
 
+def test_too_little_memory_is_no_corrupt_file(volume, bold_data, tmp_path, monkeypatch):
+    def read(*args, **kwargs):
+        raise MemoryError
+
+    nibabel.save(volume(bold_data), tmp_path / "run.nii")
+    named = open_image(tmp_path / "run.nii", "imgs")
+    monkeypatch.setattr(type(named.img.dataobj), "__array__", read)
+    with pytest.raises(MemoryError):
+        read_image(named)
+
+
 def test_a_truncated_plain_nifti_is_refused(volume, bold_data, tmp_path):
     path = tmp_path / "run.nii"
     nibabel.save(volume(bold_data), path)

@@ -58,30 +58,28 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
     ) -> Iterator[np.ndarray]:
+        from neuroextrap.margins.compiled._features import fill_density_fold
+
         self._check()
         classes = np.eye(design.n_classes)[codes]
         x, floor = self._features(X, design)
         x = np.ascontiguousarray(x.T)
-        single, floor = x.astype(np.float32), floor[:, np.newaxis]
-        varies = x.any(axis=1, keepdims=True)
+        single = x.astype(np.float32)
+        least = np.stack([floor, x.any(axis=1)], axis=1)
         means = training_means(x, classes, design)
         mean_squares = training_means(x * x, classes, design)
         for some in folds:
             part = design.some_folds(some)
             shape = len(x), len(part.test), design.n_classes
             margins = np.empty(shape, dtype=np.float32)
-            leveling = zip(*self._leveling(_counts(codes, part)), strict=True)
-            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
-                scale, gain = next(leveling)
-                mean = next(means)
-                variance = next(mean_squares) - mean * mean
-                np.maximum(variance, floor, out=variance)
-                if not (variance > 0).all():
+            leveling = np.stack(self._leveling(_counts(codes, part)), axis=1)
+            for (_, test), rows, level in zip(
+                part.folds, part.fold_slices, leveling, strict=True
+            ):
+                given = next(means), next(mean_squares), least, level
+                points, out = np.ascontiguousarray(single[:, test]), margins[:, rows]
+                if not fill_density_fold(points, *given, out):
                     raise ValueError(_CONSTANT)
-                variance *= np.where(varies, scale, 1.0)
-                _fill_log_density(single[:, test], mean, variance, margins[:, rows])
-                if gain.any():
-                    margins[:, rows] += (varies * gain)[:, np.newaxis]
             yield margins
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
@@ -126,7 +124,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the `Rules` of log densities, linear in features and squares."""
-        from neuroextrap.margins.compiled._class_sums import fill_densities
+        from neuroextrap.margins.compiled._features import fill_densities
 
         counts = checked_counts(design, labelings)
         moments = class_sums(both, design, labelings)  # (F, B, K, 2 p)
@@ -184,13 +182,3 @@ def _counts(codes: Any, design: Design) -> np.ndarray:
     """Return the training counts (F, K) of one labeling."""
     labelings = Labelings(np.asarray(codes)[np.newaxis], design.n_classes)
     return checked_counts(design, labelings)[:, :, 0]
-
-
-def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
-    """Write log densities of each feature; test (p, m), the others (p, K)."""
-    precision = (-0.5 / variance).astype(np.float32)
-    level = (-0.5 * np.log(variance)).astype(np.float32)
-    np.subtract(test[..., np.newaxis], mean.astype(np.float32)[:, np.newaxis], out=out)
-    out *= out
-    out *= precision[:, np.newaxis]
-    out += level[:, np.newaxis]

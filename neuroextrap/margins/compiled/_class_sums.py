@@ -113,42 +113,6 @@ def fill_sums(tables: Any, labelings: Any, out: Any) -> None:
                     margins[k, i] = sums[k, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def fill_densities(
-    moments: Any, counts: Any, scales: Any, floor: Any, offsets: Any
-) -> bool:
-    """Turn sums into log densities; False where a feature does not vary in a class.
-
-    ``moments`` (n, 2 p) are sums of features and of their squares over ``counts`` (n,)
-    samples, no variance is below its ``floor`` (p,), and all are multiplied by
-    ``scales`` (n,). Moments become weights of features and squares; ``offsets`` (n,)
-    lose what does not depend on them.
-    """
-    variances = np.empty(len(floor))
-    for row in range(len(moments)):
-        inverse, scale = 1.0 / counts[row], scales[row]
-        means, squares = moments[row, : len(floor)], moments[row, len(floor) :]
-        least, level, product = np.inf, 0.0, 1.0
-        for j in range(len(floor)):
-            mean = means[j] * inverse
-            variance = max(squares[j] * inverse - mean * mean, floor[j])
-            least = min(least, variance)
-            variances[j] = variance * scale
-            squares[j] = 1.0 / variances[j]
-            means[j] = mean * squares[j]
-        if not least > 0.0:
-            return False
-        for j in range(len(floor)):
-            level += means[j] * means[j] * variances[j]
-            product *= variances[j]  # one logarithm of many, within range
-            if not 1e-150 < product < 1e150:
-                level += np.log(product)
-                product = 1.0
-            squares[j] *= -0.5
-        offsets[row] -= 0.5 * (level + np.log(product))
-    return True
-
-
 @_compile
 def _fill_squares(
     gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
