@@ -105,9 +105,7 @@ class GroupResult:
         best = int(np.nanargmax(strength))
         return {
             "result": self,
-            "contrast": _contrast_words(about.options.get("contrast")),
             "best": best,
-            "agreement": _agreement(about, best),
             "doubt": doubts_about(about.findings_, view.scores),
         }
 
@@ -213,21 +211,3 @@ def _result(maps, records, masker, labels):
         claim="have an effect" if maps.test == "second_level" else "are informative",
     )
     return GroupResult(maps, shown, view, labels)
-
-
-def _contrast_words(contrast):
-    """Name a contrast: its text, or its weights."""
-    if contrast is None or isinstance(contrast, str):
-        return f"“{contrast}”" if contrast else "of the design"
-    if isinstance(contrast[0], str):
-        return f"of “{'”, “'.join(contrast)}”, at least one,"
-    return f"({', '.join(f'{weight:g}' for weight in np.ravel(contrast))})"
-
-
-def _agreement(about, feature):
-    """Count the subjects above the baseline, and all; None if there is none."""
-    if "baseline" not in about.options or not about.options["of_mean"]:
-        return None
-    own = about.subject_values[:, feature]
-    own = own[np.isfinite(own)]
-    return int((own > about.options["baseline"]).sum()), len(own)
