@@ -14,6 +14,7 @@ from tests.cli.seam import (
     _merge_command,
     _searchlight_command,
     build_parser,
+    read_groups,
 )
 
 PARSER = build_parser()
@@ -178,3 +179,19 @@ def test_rules_are_about_options_of_the_command(name, module):
 
 def test_decoders_are_of_the_linear_classifiers():
     assert _searchlight_command._LINEAR == LINEAR
+
+
+def test_groups_of_options_come_from_text():
+    groups = read_groups("""
+[first]
++ searchlight voxels: -min_voxels
+~ mask (default: all voxels)
+[]
++ searchlight voxels
+own: whole N least=1 = 2: what one command has
++ output: overwrite
+""")
+    first, others = groups["first"], groups[None]
+    assert [*first] == ["mask"]
+    assert first["mask"].sentence == "brain mask (default: all voxels)"
+    assert [*others] == ["min_voxels", "own", "overwrite"]
