@@ -94,9 +94,7 @@ def run(args):
     """Read the scans, compute the curves, write tables and maps."""
     from neuroextrap.cli._results import Output
 
-    if args.imgs is None and args.array is None:
-        raise ValueError("--imgs or --array is required: where are the scans?")
-    role = "imgs" if args.array is None else "array"
+    role = _role(args)
     output = Output.of_images(args, getattr(args, role), f"{role} scans mask", role)
     samples, data, labels = _read(args)
     curve = _curve(args, data)
@@ -110,6 +108,13 @@ def run(args):
     asked["classifier"] = curve.keywords["classifier"]
     about = {"parameters": asked, "random_state": args.random_state}
     return _written(output, curves, maps, inputs=data | labels, **about)
+
+
+def _role(args):
+    """Return which option names the scans; ValueError if none does."""
+    if args.imgs is None and args.array is None:
+        raise ValueError("--imgs or --array is required: where are the scans?")
+    return "imgs" if args.array is None else "array"
 
 
 def _curve(args, data):

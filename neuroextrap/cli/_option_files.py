@@ -37,11 +37,11 @@ class RaisingParser(CommandParser):
 
     def _read(self, name, value):
         """Return the value that words of the command line would have."""
-        default, word = self.get_default(name), word_of(name)
+        default = self.get_default(name)
         if isinstance(default, bool):
-            if isinstance(value, bool):
-                return value
-            raise ValueError("write true or false, without quotes")
+            if not isinstance(value, bool):
+                raise ValueError("write true or false, without quotes")
+            return value
         values = value if isinstance(value, list) else [value]
         if not all(type(each) in (str, int, float) for each in values):
             raise ValueError("write a number, or text in quotes")
@@ -49,9 +49,9 @@ class RaisingParser(CommandParser):
             if isinstance(default, list | None):
                 return value
             raise ValueError("write one value")
-        one = len(values) == 1
-        words = [f"{word}={values[0]}"] if one else [word, *map(str, values)]
-        read = getattr(self.parse_args(words), name)
+        words = [word_of(name), *map(str, values)]
+        given = words if len(values) > 1 else ["=".join(words)]
+        read = getattr(self.parse_args(given), name)
         if self._strict:
             _check_written(value, read)
         return read

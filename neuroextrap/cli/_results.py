@@ -160,41 +160,30 @@ def text_table(frame, columns=None):
     else:
         words = [name.replace("_", " ") for name in names]
         heads = [textwrap.wrap(text, 9, break_long_words=False) for text in words]
-    return align_columns(heads, [shown_values(frame[name], name) for name in names])
+    height = max(map(len, heads))
+    laid_out = [
+        _lines_of_column([""] * (height - len(head)) + head, frame[name], name)
+        for head, name in zip(heads, names, strict=True)
+    ]
+    return "\n".join("  ".join(row).rstrip() for row in zip(*laid_out, strict=True))
+
+
+def _lines_of_column(head, values, name):
+    """Return the lines of one column under its head; numbers have points in line."""
+    cells = [format_number(value) for value in shown_values(values, name)]
+    is_text = any(isinstance(value, str) for value in values)
+    if not is_text:
+        tails = [len(cell) - cell.index(".") if "." in cell else 0 for cell in cells]
+        pairs = zip(cells, tails, strict=True)
+        cells = [cell + " " * (max(tails) - tail) for cell, tail in pairs]
+    width = max(map(len, [*head, *cells]))
+    set_flush = str.ljust if is_text else str.rjust
+    return [set_flush(line, width) for line in [*head, "-" * width, *cells]]
 
 
 def shown_values(values, name):
     """Return the values of a map; lower bounds with three digits, never rounded up."""
     return [rounded_down(x, 3) for x in values] if "_bound" in name else values
-
-
-def align_columns(heads, columns):
-    """Lay out columns under heads, lists of lines; numbers have points in line."""
-    height = max(map(len, heads))
-    laid_out = []
-    for head, values in zip(heads, columns, strict=True):
-        cells, is_text = _aligned_cells(values)
-        width = max(map(len, [*head, *cells]))
-        lines = [""] * (height - len(head)) + head
-        set_flush = str.ljust if is_text else str.rjust
-        laid_out.append(
-            [set_flush(line, width) for line in lines]
-            + ["-" * width]
-            + [set_flush(cell, width) for cell in cells]
-        )
-    return "\n".join("  ".join(row).rstrip() for row in zip(*laid_out, strict=True))
-
-
-def _aligned_cells(values):
-    """Return the cells of one column, points in line, and whether they are text."""
-    cells = [format_number(value) for value in values]
-    if any(isinstance(value, str) for value in values):
-        return cells, True
-    tails = [len(cell) - cell.index(".") if "." in cell else 0 for cell in cells]
-    return [
-        cell + " " * (max(tails, default=0) - tail)
-        for cell, tail in zip(cells, tails, strict=True)
-    ], False
 
 
 def origin_of_command(args, roles="", **sources):

@@ -202,9 +202,8 @@ def _pictures(table, path, images, max_size):
             "--stimuli has no column 'stimulus' or 'stim_file' that says which image "
             "of the folder was shown; give one"
         )
-    place = {file: number for number, file in enumerate(dict.fromkeys(files))}
-    pictures = feature_files.Photographs(place, max_size=max_size)
-    return pictures, np.array([place[file] for file in files])
+    place, once = pd.factorize(np.array(files, dtype=object))
+    return feature_files.Photographs(once, max_size=max_size), place
 
 
 def read_responses(imgs, mask, is_train):
@@ -226,9 +225,8 @@ def unique_stimuli(features, names):
     """Return features of each stimulus once, in order, and the row of each volume."""
     if names is None:
         return features, None
-    _, first, place = np.unique(names, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rows, stimuli = first[order], np.argsort(order)[place]
+    stimuli, _ = pd.factorize(names)  # in the order in which they come
+    rows = np.unique(stimuli, return_index=True)[1]
     sizes = np.abs(features)
     rounding = _ROUNDING * sizes.max(axis=0, initial=0.0, where=np.isfinite(sizes))
     alike = np.isclose(features, features[rows][stimuli], rtol=0.0, atol=rounding)

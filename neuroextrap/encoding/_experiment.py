@@ -29,7 +29,7 @@ EXCHANGE_NOTE = (
     "groups (in random order)"
 )
 
-REPEATS_NOTE = (
+AVERAGES_NOTE = (
     "test responses are averages of repeats, but residuals, of training stimuli shown "
     "once or of noise_covariance, do not tell the noise of a response from what the "
     "encoder misses: margins and posteriors take an average to be as noisy as one of "
@@ -231,7 +231,7 @@ def notes_of(estimator, experiment):
     of_noise = set(experiment.rule.split(",")) - {"euclidean", "correlation"}
     notes = []
     if of_noise and experiment.n_stimuli is None:
-        notes += [REPEATS_NOTE] if experiment.repeats.max() > 1 else []
+        notes += [AVERAGES_NOTE] if experiment.repeats.max() > 1 else []
         notes += [NOISIER_NOTE] if _is_noisier(experiment) else []
     notes += _bound_notes(estimator, experiment)
     if estimator.n_permutations:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.analysis._parameters import RESULT, parameters
-from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding
+from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding, tell
 from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.maps._provenance import read_json
 from neuroextrap.stats._validation import brief, warn
@@ -23,7 +23,7 @@ _FEWEST = 20  # subjects of one variance with whom the level holds at .001
 
 
 def compared(named, asked, name, *, repeated):
-    """Return Findings about maps (NamedImage); ValueError unless they go together."""
+    """Tell and return Findings about maps; ValueError unless they go together."""
     files = [img.file for img in named]
     check_distinct(files, name, repeated=repeated)
     records = [{} if file is None else sidecar_of(file) for file in files]
@@ -31,7 +31,8 @@ def compared(named, asked, name, *, repeated):
     mixed = check_alike(analyses, name, allow_mixed=asked.allow_mixed)
     one_each = all(img.n_samples is None for img in named)
     doubts = _findings_of_subjects(records) if one_each else ()
-    return doubts + findings_of_differences(mixed)
+    tell(found := doubts + findings_of_differences(mixed))
+    return found
 
 
 def _analysis_in(sidecar):

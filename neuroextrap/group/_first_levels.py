@@ -32,7 +32,7 @@ from neuroextrap.stats._rearrangement_test import Part, permute
 from neuroextrap.stats._validation import random_generator, warn
 
 _BATCH_BYTES = 2**27
-_BYTE = 8  # features whose marks fit a byte
+BYTE = 8  # features whose marks fit a byte
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +209,7 @@ class FirstLevels(NamedTuple):
         """Score all combinations of some features at a time, multiples of 8 of them."""
         n = len(self.picks)
         rows = 2 * n + max(len(null) for null in self.nulls)
-        width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
+        width = max(BYTE, _BATCH_BYTES // (8 * rows) // BYTE * BYTE)
         ends = itertools.pairwise([*range(0, len(floor), width), len(floor)])
         parts = [Part(slice(n), slice(*each)) for each in ends]
         return permute(score, floor, n, parts=parts)

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._first_levels import FirstLevelOptions, read_first_levels
+from neuroextrap.group._first_levels import (
+    BYTE,
+    FirstLevelOptions,
+    read_first_levels,
+)
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._second_level import compare, second_level_test
@@ -108,9 +112,6 @@ def sign_flip_test(
     return maps
 
 
-_BYTE = 8  # features whose marks fit a byte
-
-
 @described_by(prevalence_test, SecondLevelOptions)
 @takes_options(FirstLevelOptions)
 def group_permutation_test(
@@ -180,7 +181,8 @@ def group_permutation_test(
         neighbors = levels.subjects.neighbors(adjacency)
     observed = levels.observed()
     mean = observed.sum(axis=0) / len(observed)
-    above = _Marks(n_maps, len(mean) if neighbors is not None else 0)
+    n_marked = 0 if neighbors is None else len(mean)
+    marks = np.zeros((n_maps, -(-n_marked // BYTE)), dtype=np.uint8)
 
     def score(_, batch):
         total = np.zeros((len(levels.picks), len(mean[batch])))
@@ -188,7 +190,8 @@ def group_permutation_test(
             total += maps[picks]
         means = total / len(observed)
         if neighbors is not None:
-            above.keep(np.vstack([mean[batch], means]), batch, cluster_threshold)
+            bits = _marked(np.vstack([mean[batch], means]), cluster_threshold)
+            marks[:, batch.start // BYTE :][:, : bits.shape[1]] = bits
         return means
 
     counted = levels.permute(score, tie_floor(mean, np.abs(observed).mean(axis=0)))
@@ -196,7 +199,9 @@ def group_permutation_test(
     null_maxima = {"mean": counted.counts.maxima}
     discoveries = DiscoveryBounds.of(mean, counted.largest, 1 - _pvalues.LEVEL)
     if neighbors is not None:
-        of_clusters, null_maxima["cluster_extent"] = _cluster_maps(above, neighbors)
+        of_clusters, null_maxima["cluster_extent"] = _cluster_maps(
+            (np.unpackbits(row, count=n_marked) for row in marks), neighbors
+        )
         maps |= of_clusters
     return group_maps(
         "permutation",
@@ -208,36 +213,23 @@ def group_permutation_test(
     )
 
 
-class _Marks:
-    """Which features lie above their threshold in which combination, a bit for each."""
-
-    def __init__(self, n_maps, n_features):
-        self.n_features = n_features
-        self._bits = np.zeros((n_maps, -(-n_features // _BYTE)), dtype=np.uint8)
-
-    def keep(self, means, batch, level):
-        """Mark the means (n_maps, n) of a batch that begins at a multiple of 8."""
-        n_above = max(1, int(level * len(means)))
-        # a mean is above if fewer than a proportion `level` of all are as large
-        cut = np.partition(means, -n_above - 1, axis=0)[-n_above - 1]
-        bits = np.packbits(means > cut, axis=1)
-        first = batch.start // _BYTE
-        self._bits[:, first : first + bits.shape[1]] = bits
-
-    def __iter__(self):
-        """Yield the marks (n_features,) of every map, the observed one first."""
-        for row in self._bits:
-            yield np.unpackbits(row, count=self.n_features)
+def _marked(means, level):
+    """Return which means (n_maps, n) lie above their thresholds, a bit for each."""
+    n_above = max(1, int(level * len(means)))
+    # a mean is above if fewer than a proportion `level` of all are as large
+    cut = np.partition(means, -n_above - 1, axis=0)[-n_above - 1]
+    return np.packbits(means > cut, axis=1)
 
 
-def _cluster_maps(above, neighbors):
-    """Return maps of the observed clusters, and the largest extent of every other."""
-    marks = iter(above)
-    observed = find_clusters(next(marks).astype(float), neighbors)
-    maxima = [
-        find_clusters(mark.astype(float), neighbors).extent.max(initial=0.0)
-        for mark in marks
-    ]
+def _cluster_maps(marks, neighbors):
+    """Return maps of the observed clusters, and the largest extent of every other.
+
+    `marks` (n_features,) of every combination are 1 above the threshold, observed ones
+    first.
+    """
+    found = (find_clusters(mark.astype(float), neighbors) for mark in marks)
+    observed = next(found)
+    maxima = [clusters.extent.max(initial=0.0) for clusters in found]
     extent = observed.spread(observed.extent)
     p = _pvalues.max_statistic_p_value(extent, maxima)
     maps = {

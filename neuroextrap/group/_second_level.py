@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,7 +163,8 @@ def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
     rows = {"blocks": per_subject(blocks, "blocks", files), "groups": groups}
     design = in_order_of(files, design_matrix, "design_matrix")
     test = resolve_test(design, contrast, len(files))
-    return Comparison.of(subjects, asked, test, contrast=contrast, **rows).maps()
+    compared = Comparison.of(subjects, asked, test, contrast=contrast, **rows)
+    return compared.maps()
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,8 @@ class Comparison:
     """Values of subjects under a linear model, at the features that are tested."""
 
     subjects: SubjectMaps
-    above: np.ndarray  # the baseline, (n_subjects, n_usable), NaN where unknown
+    values: np.ndarray  # above the baseline, (n_subjects, n_usable), 0 where unknown
+    n_known: Any  # number of subjects (n_usable,) that are known, None for all
     asked: SecondLevelOptions
     test: linear_scores.LinearTest
     contrast: Any  # as it was given
@@ -189,21 +191,12 @@ class Comparison:
         findings = findings_of_variances(given["groups"])
         about = {"findings": (*subjects.findings, *findings), "values": shown}
         subjects = subjects._replace(usable=usable, **about)
-        compared = cls(subjects, above[:, usable], asked, test, **given)
+        known = np.isfinite(above[:, usable])
+        n_known = known.sum(axis=0).astype(float) if asked.min_subjects else None
+        values = np.where(known, above[:, usable], 0.0)
+        compared = cls(subjects, values, n_known, asked, test, **given)
         compared._check()
         return compared
-
-    @cached_property
-    def values(self):
-        """The values (n_subjects, n_usable), 0 where unknown."""
-        return np.where(np.isfinite(self.above), self.above, 0.0)
-
-    @property
-    def n_known(self):
-        """Number of subjects (n_usable,) that are known, None for all."""
-        if self.asked.min_subjects is None:
-            return None
-        return np.isfinite(self.above).sum(axis=0).astype(float)
 
     @property
     def flips(self):

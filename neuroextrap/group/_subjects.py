@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.design._findings import tell
 from neuroextrap.group._alike import (
     allowed_names,
     compared,
@@ -131,7 +130,6 @@ def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
         masker = masker_of_maps(named, asked.mask, in_any=min_subjects is not None)
         values = load_opened(named, masker)
     usable = _usable(values, name, min_subjects)
-    tell(findings)
     one_each = len(named) == len(values)
     files = tuple(img.file for img in named) if one_each else (None,) * len(values)
     about = files, name_subjects(files), _quantity(named), findings

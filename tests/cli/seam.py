@@ -24,7 +24,7 @@ from neuroextrap.cli._console import console
 from neuroextrap.cli._main import SHELLS, build_parser
 from neuroextrap.cli._option_files import RaisingParser
 from neuroextrap.cli._parser import parameters_of
-from neuroextrap.cli._results import align_columns, origin_of_command, text_table
+from neuroextrap.cli._results import origin_of_command, text_table
 from neuroextrap.cli._searchlight_questions import confound_of_samples
 from neuroextrap.cli._stimulus_tables import unique_stimuli
 from neuroextrap.datasets._simulated_brains import photo_patches

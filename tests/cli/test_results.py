@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tests.cli.seam import align_columns, text_table
+from tests.cli.seam import text_table
 
 
 def test_heads_break_into_words_and_points_are_in_line():
@@ -27,4 +27,6 @@ def test_headings_of_a_dict_stay_on_one_line():
 
 
 def test_columns_without_rows_are_heads_alone():
-    assert align_columns([["a"], ["b", "c"]], [[], []]) == "   b\na  c\n-  -"
+    frame = pd.DataFrame(columns=["a", "n_information"])
+    text = "             n\na  information\n-  -----------"
+    assert text_table(frame) == text
