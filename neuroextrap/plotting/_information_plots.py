@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from neuroextrap.plotting._axes import (
     COLORS,
@@ -102,6 +102,24 @@ def draw_distances(maps, region):
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
         ax.set_yticks(range(len(names)), names, fontsize=7)
     return axes[0].figure
+
+
+_WITHOUT_SPREAD = 3  # fewer subjects have no interval
+
+
+def draw_subjects(ax, values, column, tested=None):
+    """Draw subjects' values in a column, by what is `tested`, or with their mean."""
+    known = np.isfinite(values)
+    own, label = values[known], "one subject" if column == 0 else None
+    across = np.linspace(-0.22, 0.22, len(own))
+    if tested is not None:
+        across = 0.3 * tested[known] / np.abs(tested[known]).max()
+    ax.plot(column + across, own, "o", ms=4, color=COLORS[0], alpha=0.6, label=label)
+    if tested is None and len(own) >= _WITHOUT_SPREAD:
+        reach = stdtrit(len(own) - 1, 0.975) * own.std(ddof=1) / len(own) ** 0.5
+        label = "mean, 95% interval" if column == 0 else None
+        look = {"fmt": "D", "color": COLORS[1], "label": label}
+        ax.errorbar(column + 0.33, own.mean(), reach, **look)
 
 
 @draws_on_axes

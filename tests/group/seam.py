@@ -12,7 +12,7 @@ from neuroextrap.group import _first_levels
 from neuroextrap.group._alike import check_alike
 from neuroextrap.group._first_levels import read_columns
 from neuroextrap.group._second_level_design import _weights, as_expression
-from neuroextrap.reporting._group_results import read_group
+from neuroextrap.reporting._group_page import read_group
 from neuroextrap.stats import _rearrangement_test
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._linear_scores import linear_test

@@ -13,8 +13,7 @@ from neuroextrap.images._opening import new_volume, space_code
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
 from neuroextrap.reporting import _page, _peaks
-from neuroextrap.reporting._group_page import make_group_page
-from neuroextrap.reporting._group_results import joined_view, read_group
+from neuroextrap.reporting._group_page import joined_view, make_group_page, read_group
 from neuroextrap.reporting._identification_page import (
     curve_axes,
     identification_sections,
