@@ -168,8 +168,11 @@ def read_image(named):
         return named
     try:
         data = np.asanyarray(named.img.dataobj)
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise MemoryError(
+            f"{named.name}, of shape {named.img.shape}, does not fit into memory; if "
+            "that is not its shape, it is corrupt, so copy or compute it again"
+        ) from error
     except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "

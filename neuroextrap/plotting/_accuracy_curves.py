@@ -11,6 +11,7 @@ from neuroextrap.plotting._axes import (
     COLORS,
     LINES,
     add_legend,
+    check_color,
     draws_on_axes,
     log_set_sizes,
     resolve_axes,
@@ -73,6 +74,7 @@ def plot_accuracy_curve(  # noqa: PLR0913
     'identification accuracy'
     """
     check_flags(chance=chance)
+    check_color(color)
     needed = {"set_sizes": set_sizes, "accuracy": accuracy}
     sizes, accuracy, lower_bound = same_length(needed, lower_bound=lower_bound)
     ax = resolve_axes(ax)

@@ -71,6 +71,14 @@ def line_words(name):
     return " ".join(_LOOKS[look] for look in LINES[name].values() if look in _LOOKS)
 
 
+def check_color(color):
+    """Raise ValueError unless matplotlib knows a color."""
+    from matplotlib.colors import is_color_like
+
+    if not is_color_like(color):
+        raise ValueError(f"color={brief(color)} is no color of matplotlib; name one")
+
+
 def same_length(needed, **others):
     """Return arrays of the shape of the first, as floats; `others` may be None."""
     given: dict = {name: real_array(values, name) for name, values in needed.items()}

@@ -67,7 +67,7 @@ def test_too_little_memory_is_no_corrupt_file(volume, bold_data, tmp_path, monke
     nibabel.save(volume(bold_data), tmp_path / "run.nii")
     named = open_image(tmp_path / "run.nii", "imgs")
     monkeypatch.setattr(type(named.img.dataobj), "__array__", read)
-    with pytest.raises(MemoryError):
+    with pytest.raises(MemoryError, match=r"run\.nii\), of shape .* does not fit"):
         read_image(named)
 
 
