@@ -90,11 +90,12 @@ def test_all_values_have_their_turn():
 @SOME_OR_EVERY
 @pytest.mark.parametrize("turn", range(len(CALLS)), ids=[name for _, name in CALLS])
 @pytest.mark.filterwarnings("ignore")  # of few subjects
-def test_arguments(turn, every):
+def test_arguments(turn, every, tmp_path, monkeypatch):
     """Every argument takes bad values; another one may be named for it.
 
     They are a value of each kind, by turns, and in ``make bad-calls`` every value.
     """
+    monkeypatch.chdir(tmp_path)  # where folders of any name may be made
     function, parameters, good = good_call(*CALLS[turn])
     of_files = good == NO_FILE
     good = {} if of_files else good
