@@ -187,6 +187,31 @@ def anderson_weights(iterates):
     return weights / weights.sum()
 
 
+@njit(cache=True, nogil=True)
+def newton_target(gram, products, weights, l1, l2):
+    """Minimum among coefficients of the present signs; what would flip becomes zero."""
+    size = weights.size
+    right = np.empty(size)
+    if size == 0:
+        return right
+    # a pure lasso may be singular; a jump is kept only if the objective falls
+    ridge = 1e-9 * np.trace(gram) / size
+    for i in range(size):
+        gram[i, i] += max(l2, ridge)
+        right[i] = products[i] - l1 * np.sign(weights[i])
+    # Cholesky; both triangular solves run along rows
+    lower = np.linalg.cholesky(gram)
+    for i in range(size):
+        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
+    for i in range(size - 1, -1, -1):
+        right[i] /= lower[i, i]
+        subtract(right[:i], right[i], lower[i, :i])
+    for i in range(size):
+        if weights[i] * right[i] <= 0.0:
+            right[i] = 0.0
+    return right
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def dot(left, right):
     """Sum of products."""

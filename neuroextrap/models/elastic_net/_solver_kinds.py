@@ -12,7 +12,7 @@ from neuroextrap.models.elastic_net._acceleration import (
     coordinate_minimum,
     duality_gap,
     largest_magnitude,
-    newton_step,
+    newton_target,
     objective,
     subtract,
     weight_sums,
@@ -173,10 +173,7 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
     """Keep column `c` after `n` sweeps; extrapolate or try a Newton step when due."""
     since = n % NEWTON_EVERY
     if n and since == 0:
-        weights, gradient, products, _, l1, l2 = columns
-        newton_step(
-            weights[c], gradient[c], products[c], gram, (l1[c], l2[c]), len(gram)
-        )
+        _newton(gram, columns, c)
     # N_ITERATES + 1 in a row fill the rows in order, beginning after the first sweeps;
     # those from before a Newton step are not mixed with those after it
     kept = (since - N_ITERATES + 1) % (N_ITERATES + 1)
@@ -189,12 +186,36 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
 
 @njit(nogil=True, inline="always")
 def _extrapolate(columns, c, iterates, gradients):
-    """Jump along the last iterates if the objective falls (Anderson acceleration)."""
+    """Jump along the last iterates (Anderson acceleration)."""
     mixed = anderson_weights(iterates)
     trial, gradient = np.zeros(iterates.shape[1]), np.zeros(iterates.shape[1])
     for k in range(mixed.size):
         subtract(trial, -mixed[k], iterates[k + 1])
         subtract(gradient, -mixed[k], gradients[k + 1])
+    _jump(columns, c, trial, gradient)
+
+
+@njit(nogil=True, inline="always")
+def _newton(gram, columns, c):
+    """Jump to the minimum of the present signs."""
+    weights, products = columns.weights[c], columns.products[c]
+    support = np.flatnonzero(weights)
+    inner = np.empty((support.size, support.size))
+    for a in range(support.size):
+        assign(inner[a], gram[support[a]][support])
+    target = newton_target(
+        inner, products[support], weights[support], columns.l1[c], columns.l2[c]
+    )
+    trial, gradient = np.zeros(weights.size), products.copy()
+    for a in range(support.size):
+        trial[support[a]] = target[a]
+        subtract(gradient, target[a], gram[support[a]])
+    _jump(columns, c, trial, gradient)
+
+
+@njit(cache=True, nogil=True)
+def _jump(columns, c, trial, gradient):
+    """Replace the coefficients of column `c` by a trial if the objective falls."""
     l1, l2, products = columns.l1[c], columns.l2[c], columns.products[c]
     new = weight_sums(trial, products, gradient)
     now = weight_sums(columns.weights[c], products, columns.gradient[c])

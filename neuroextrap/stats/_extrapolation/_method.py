@@ -163,7 +163,7 @@ class LeftOut:
                 yield sample
                 continue
             rows, columns = self.sample.part(member)
-            margins = self.sample.margins[np.ix_(rows, member)]
+            margins = self.sample.margins[rows].compress(member, axis=1)
             yield replace(sample, margins=margins, y_true=columns)
 
 
