@@ -17,7 +17,6 @@ from neuroextrap.design._folds import (
     centered_within,
     is_nested,
     of_unit_length,
-    runs_in_time,
     some_columns,
 )
 
@@ -154,7 +153,7 @@ def _pairs_of_runs(rest, labels):
     codes, groups = labels.codes, labels.groups
     if groups is None or len(rest) > _MOST_SAMPLES or rest.shape[1] < _FEWEST_COLUMNS:
         return
-    rows, run = runs_in_time(groups, labels.order)
+    rows, run = labels.in_time
     runs = np.split(rows, np.flatnonzero(np.diff(run)) + 1)
     runs = [rows for rows in runs if len(rows) >= _FEWEST_MATCHED]
     if len(runs) > _MOST_RUNS:

@@ -22,7 +22,6 @@ from neuroextrap.design._folds import (
     of_unit_length,
     row_codes,
     rows_by_run,
-    runs_in_time,
     some_columns,
 )
 
@@ -49,14 +48,17 @@ _LISTED = (
 )
 
 
-def same_order(codes, groups, order=None):
+def same_order(labels):
     """Return a Finding where classes come in (nearly) the same order in all runs."""
-    agreement = order_agreement(codes, groups, order)
+    if labels.groups is None:
+        return None
+    rows, run = labels.in_time
+    agreement = order_agreement(labels.codes[rows], run)
     if agreement is None:
         return None
     how = "the same" if agreement == 1 else "nearly the same"
     remedy = "only an experiment with another order in each run can tell"
-    if order is None:
+    if labels.order is None:
         remedy = f"{_LISTED}; otherwise {remedy}"
     because = f"the classes come in {how} order in all runs, {_LOOKS}"
     seen = "same_order", "doubtful", agreement, EVERYTHING
@@ -120,7 +122,7 @@ def _in_stretches(labels):
     """Return whether classes change less than .4 as often as in random order."""
     if labels.blocks is not None:
         return False
-    rows, run = runs_in_time(labels.groups, labels.order)
+    rows, run = labels.in_time
     within = run[1:] == run[:-1]
     changes = np.mean((np.diff(labels.codes[rows]) != 0)[within]) if any(within) else 1
     frequency = np.bincount(labels.codes) / len(labels.codes)
@@ -174,7 +176,7 @@ def drifts(rest, scores, labels):
 
 def position_in_run(labels):
     """Return the place of samples in their run, -1 (first) to 1 (last); 0 if alone."""
-    rows, run = runs_in_time(labels.groups, labels.order)
+    rows, run = labels.in_time
     size = np.bincount(run)[run]
     rank = np.arange(len(run)) - np.searchsorted(run, run)
     place = np.empty(len(run))
@@ -182,12 +184,12 @@ def position_in_run(labels):
     return place
 
 
-def order_agreement(codes, groups, order=None):
-    """Return how much runs agree in the order of classes, 0 to 1; None if by chance."""
-    if groups is None:
-        return None
-    rows, run = runs_in_time(groups, order)
-    runs = np.split(codes[rows], np.flatnonzero(np.diff(run)) + 1)
+def order_agreement(codes, run):
+    """Return how much runs agree in the order of classes, 0 to 1; None if by chance.
+
+    The codes are in the order of runs and of time.
+    """
+    runs = np.split(codes, np.flatnonzero(np.diff(run)) + 1)
     observed = _agreement(runs)
     if observed <= _LARGE_AGREEMENT:
         return None

@@ -115,7 +115,7 @@ def findings_of_tests(tests, X, frequent_first=""):
         copied = copied_samples(X, rest, labels, tests.design)
     in_time = tests.options.e_value_order == "chronological"
     found = (
-        same_order(labels.codes, labels.groups, labels.order)
+        same_order(labels)
         or classes_in_turn(labels)
         or classes_follow_time(rest, labels),
         unequal_classes(labels.codes, frequent_first),

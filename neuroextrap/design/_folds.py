@@ -39,6 +39,11 @@ class Labels(NamedTuple):
         """Runs (or their strata) within which labels are exchanged, (n_kept,)."""
         return self.groups if self.strata is None else self.in_groups(self.strata)
 
+    @property
+    def in_time(self):
+        """Rows in the order of runs and of time in these, and their runs."""
+        return runs_in_time(self.groups, self.order)
+
     def in_groups(self, values):
         """Return codes of values (n_kept,) of which none belongs to two groups."""
         return row_codes(values, *([] if self.groups is None else [self.groups]))
