@@ -21,8 +21,8 @@ from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._maskers import shared_mask
-from neuroextrap.images._opening import other_hemisphere
 from neuroextrap.images._sample_plans import labels_of_samples, late_events
+from neuroextrap.images._surface_files import other_hemisphere
 from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.maps._provenance import (
     describe_file,

@@ -11,8 +11,9 @@ import numpy as np
 from neuroextrap.images._bids_names import file_entities, pair_by_name, refuse_same
 from neuroextrap.images._bids_runs import find_raw, fitting_files
 from neuroextrap.images._events import event_labels, has_onsets, read_events, read_runs
-from neuroextrap.images._opening import SURFACES, expanded, list_images
+from neuroextrap.images._opening import expanded, list_images
 from neuroextrap.images._sample_options import LONGEST, Cleaning
+from neuroextrap.images._surface_files import SURFACES
 
 _logger = logging.getLogger(__name__)
 
