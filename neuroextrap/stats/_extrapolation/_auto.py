@@ -178,7 +178,6 @@ def pitman_yor_accuracy(
 FEW_CLASSES = 10  # at which half the weight of `logistic` and `tail` is gone
 TAIL_FACTOR = 10  # up to how many times K `tail` has its full weight
 _LARGEST_LIKELIHOOD = 10_000
-_FEWEST_FOR_TAIL = 4
 
 
 def _opinions_of(sample: WinSample) -> list[list[ExtrapolationMethod]]:
@@ -189,7 +188,7 @@ def _opinions_of(sample: WinSample) -> list[list[ExtrapolationMethod]]:
         [Gaussian(), GaussianMixture(loss=loss)],
         [Logistic()],
     ]
-    if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
+    if n_classes >= Tail.fewest_classes and sample.has_continuous_scores():
         plain = Tail(calibrate=False).fit(sample).accuracy([n_classes])[0]
         resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
         n_votes = min(sample.n_test, n_classes)
