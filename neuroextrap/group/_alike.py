@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from neuroextrap.analysis._parameters import RESULT, parameters
+from neuroextrap.analysis._parameters import AS_MADE, PARAMETERS, RESULT, parameters
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding, tell
 from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.maps._provenance import read_json
 from neuroextrap.stats._validation import brief, warn
 
-_KINDS = "searchlight", "encoding", "cross"
+_KINDS = {kind for row in PARAMETERS for kind in row.of} - {"samples", "group"}
 _COHORT = ("task", "runs", "versions", "mask", "confounds", "features")
 _COHORT += ("stimulus_column", "n_folds")
 """What participants of BIDS derivatives were made of, besides."""
@@ -172,10 +172,11 @@ def _decisive(about):
     samples = samples if isinstance(samples, dict) else {}
     cohort = samples.get("cohort", {})
     judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
-    if "samples" in samples:
-        left = samples.get("exclude") or []
-        made = samples | {"exclude": sorted([left] if isinstance(left, str) else left)}
-        judged += [("images", made, row) for row in _decisive_rows("samples").values()]
+    left = samples.get("exclude") or []
+    made = samples | {"exclude": sorted([left] if isinstance(left, str) else left)}
+    kinds = ["samples"] if "samples" in samples else []
+    kinds += AS_MADE if samples else []
+    judged += [("images", made, row) for row in _decisive_rows(*kinds).values()]
 
     def seen(row, value):  # of values of one's own, only whether there is one
         return value not in (None, []) if row.own else value
@@ -307,10 +308,10 @@ def _matching_order(first, second, names):
     is_unique = None not in first and len(set(first)) == len(first)
     if alike and is_unique and set(first) == set(second):
         return [second.index(label) for label in first]
-    told = differing[0] if alike else f"there are {len(first)} and {len(second)}"
+    why = differing[0] if alike else f"there are {len(first)} and {len(second)}"
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
-        f"{told}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
+        f"{why}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
         f"{_lacking(first, second)}); give the same subjects in both, each once, or, "
         "if the order is right, an array or a table without names "
         "(reset_index(drop=True))"
