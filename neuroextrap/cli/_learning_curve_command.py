@@ -270,7 +270,7 @@ def _written(output, curves, maps, **about):
     write_maps(output.folder, *maps, **how)
     names = ", ".join(map(output.places.name, ("learning_curve.tsv", "confusion.tsv")))
     names += ", maps" if maps[0] else ""
-    return f"{_summary(curves, table)}\n{output.told(names)}"
+    return f"{_summary(curves, table)}\n{output.where_written(names)}"
 
 
 def _summary(curves, table):

@@ -74,8 +74,8 @@ def read_analyses(subjects, *, allow_mixed=False):
             "two subjects"
         )
     _check_together(analyses)
-    told = [(subject.name, _known(subject)) for subject in analyses]
-    mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
+    judged = [(subject.name, _known(subject)) for subject in analyses]
+    mixed = check_alike(judged, "subjects", allow_mixed=allow_mixed)
     return analyses, findings_of_differences(mixed)
 
 
