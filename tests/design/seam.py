@@ -19,32 +19,35 @@ from neuroextrap.design._course_of_runs import (
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._doubts import run_dispersion, shared_classifiers
 from neuroextrap.design._folds import (
-    check_labelings,
     class_weights,
     code_labels,
     code_targets,
-    folds_follow_labels,
     make_design,
-    point_weights,
     some_columns,
     without_means,
 )
 from neuroextrap.design._further_tests import (
     chronological_order,
     cyclic_folds,
-    forward_folds,
     forward_parts,
 )
 from neuroextrap.design._permutations import (
     Balance,
     _sorted_folds,
+    check_labelings,
     exchanged,
     few_exchanges,
     few_permutations,
     fold_balance,
+    folds_follow_labels,
     permuted_codes,
 )
-from neuroextrap.design._tests import BoundOptions, forward_tests
+from neuroextrap.design._tests import (
+    BoundOptions,
+    forward_folds,
+    forward_tests,
+    point_weights,
+)
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
