@@ -157,7 +157,7 @@ def _grouped(args):
 
     from neuroextrap.cohorts import analyze_group
     from neuroextrap.group._group_maps import summary
-    from neuroextrap.images._opening import flat_values
+    from neuroextrap.images._loading import flat_values
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")

@@ -194,7 +194,7 @@ def _cost(args):
     import numpy as np
 
     from neuroextrap.cli._results import cost_line, seconds_of
-    from neuroextrap.images._opening import flat_values
+    from neuroextrap.images._loading import flat_values
 
     if args.subjects is not None:
         return f"{len(args.subjects)} folders are read, no permutations are done"

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.images._bids_runs import find_raw
-from neuroextrap.images._opening import flat_values, open_file
+from neuroextrap.images._loading import flat_values
+from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.stats._validation import brief
 

@@ -10,18 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.group._alike import (
-    check_distinct,
-    label_keys,
-    label_of,
-    sidecar_of,
-)
 from neuroextrap.group._subjects import (
     MapOptions,
     SubjectMaps,
     check_count,
     check_different,
+    check_distinct,
+    label_keys,
+    label_of,
     read_subjects,
+    sidecar_of,
 )
 from neuroextrap.images._loading import load_opened
 from neuroextrap.images._opening import file_of, list_images
@@ -114,7 +112,7 @@ def _read_null(null_scores, masker, name):
 
 def _check_nulls(nulls, null_files, files):
     """Raise if names or records say that permuted maps are not of their maps."""
-    check_distinct(null_files, "null_scores", repeated=True)
+    check_distinct(null_files, "null_scores")
     unknown = []
     for number, (file, null_file) in enumerate(zip(files, null_files, strict=True)):
         is_npy = null_file is not None and null_file.endswith(".npy")
