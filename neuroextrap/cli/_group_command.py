@@ -146,7 +146,7 @@ def run(args):
     pages = output.pages(maps, labels_img=output.atlas)
     maps.to_directory(output.folder, more=pages, **output.how)
     said = summary(maps, len(maps.subjects))
-    return f"{said}\n{output.told('maps and sidecars')}"
+    return f"{said}\n{output.where_written('maps and sidecars')}"
 
 
 def _is_given(args, name):

@@ -22,12 +22,13 @@ from neuroextrap.design._folds import (
     rows_by_run,
     some_columns,
 )
+from neuroextrap.stats._pvalues import LEVEL
 
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
 _FEWEST_SORTED = 5  # samples of a class; fewer may come in a row by chance
 _SURELY = 1e-3  # p-value at which classes are said to follow the time in runs,
-_PROBABLY = 0.05  # and where the samples change in the course of runs
+_PROBABLY = LEVEL  # and where the samples change in the course of runs
 _SELDOM = 0.4  # changes of class over those in random order, in stretches
 _CHANGES = 2.3  # standard errors by which these changes are alike in all runs
 _MOST_SAMPLES = 2000

@@ -4,11 +4,11 @@ from collections import defaultdict
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import RESULT, parameters
+from neuroextrap.analysis._parameters import AS_MADE, PARAMETERS, RESULT, parameters
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.stats._validation import brief
 
-_KINDS = "searchlight", "encoding", "cross"
+_KINDS = {kind for row in PARAMETERS for kind in row.of} - {"samples", "group"}
 _COHORT = ("task", "runs", "versions", "mask", "confounds", "features")
 _COHORT += ("stimulus_column", "n_folds")
 """What participants of BIDS derivatives were made of, besides."""
@@ -128,10 +128,11 @@ def _decisive(about):
     samples = samples if isinstance(samples, dict) else {}
     cohort = samples.get("cohort", {})
     judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
-    if "samples" in samples:
-        left = samples.get("exclude") or []
-        made = samples | {"exclude": sorted([left] if isinstance(left, str) else left)}
-        judged += [("images", made, row) for row in _decisive_rows("samples").values()]
+    left = samples.get("exclude") or []
+    made = samples | {"exclude": sorted([left] if isinstance(left, str) else left)}
+    kinds = ["samples"] if "samples" in samples else []
+    kinds += AS_MADE if samples else []
+    judged += [("images", made, row) for row in _decisive_rows(*kinds).values()]
 
     def seen(row, value):  # of values of one's own, only whether there is one
         return value not in (None, []) if row.own else value

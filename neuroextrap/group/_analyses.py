@@ -78,8 +78,8 @@ def read_analyses(subjects, *, allow_mixed=False):
     check_distinct([subject.file for subject in analyses], "subjects", labels)
     _check_together(analyses)
     names = name_subjects([subject.name for subject in analyses], labels)
-    told = zip(names, map(_known, analyses), strict=True)
-    mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
+    judged = zip(names, map(_known, analyses), strict=True)
+    mixed = check_alike(judged, "subjects", allow_mixed=allow_mixed)
     return analyses, findings_of_differences(mixed)
 
 

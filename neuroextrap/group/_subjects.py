@@ -354,10 +354,10 @@ def _matching_order(first, second, names):
     is_unique = None not in first and len(set(first)) == len(first)
     if alike and is_unique and set(first) == set(second):
         return [second.index(label) for label in first]
-    told = differing[0] if alike else f"there are {len(first)} and {len(second)}"
+    why = differing[0] if alike else f"there are {len(first)} and {len(second)}"
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
-        f"{told}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
+        f"{why}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
         f"{_lacking(first, second)}); give the same subjects in both, each once, or, "
         "if the order is right, an array or a table without names "
         "(reset_index(drop=True))"

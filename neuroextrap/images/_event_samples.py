@@ -58,11 +58,11 @@ def read_volumes(imgs, events, masker, options):
         cleaning = replace(cleaning, confounds=[None] * len(confounds))
     data = load_opened(named, masker, confounds)
     own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
-    told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
-    if len(set(told)) < len(told):
-        told = [f"run {run}" for run in own]
+    names_of_runs = [named[cleaning.series[rows[0]]].name for rows in own.values()]
+    if len(set(names_of_runs)) < len(names_of_runs):
+        names_of_runs = [f"run {run}" for run in own]
     some = some_columns(data, SERIES_COLUMNS).astype(float)
-    check_series_apart([some[rows] for rows in own.values()], told)
+    check_series_apart([some[rows] for rows in own.values()], names_of_runs)
     data = clean_runs(data, runs, cleaning)
     bg_img = mean_gray_levels(named, masker.mask_img_)
     return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)

@@ -114,9 +114,9 @@ def _agreed_code(named, mask):
             of_mni = all(label.lower().startswith("mni") for label in labels)
             return MNI if of_mni else ALIGNED
     for group in (named, [mask]):
-        told = {img.code for img in group} & set(_TELLING)
-        if told:
-            return told.pop() if len(told) == 1 else ALIGNED
+        codes = {img.code for img in group} & set(_TELLING)
+        if codes:
+            return codes.pop() if len(codes) == 1 else ALIGNED
     return ALIGNED
 
 

@@ -17,6 +17,7 @@ import pytest
 from tests.maps.seam import (
     STAGING,
     ResultFiles,
+    _checkpoint,
     _transaction,
     finish_interrupted,
     replaced_results,
@@ -250,8 +251,6 @@ def test_who_comes_second_without_overwrite_is_told(tmp_path):
 
 
 def test_folders_without_locks_work_too(tmp_path, monkeypatch):
-    from neuroextrap.margins.running import _checkpoint
-
     monkeypatch.setattr(_checkpoint, "fcntl", None)
     write(tmp_path, "old")
     write(tmp_path, "new")
