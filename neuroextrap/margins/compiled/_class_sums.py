@@ -114,6 +114,41 @@ def fill_sums(tables: Any, labelings: Any, out: Any) -> None:
 
 
 @_compile
+def fill_training_sums(x: Any, codes: Any, held: Any, edges: Any, sums: Any) -> None:
+    """Fill sums (B, F, K, p) of samples (n, p) by class: of all, less those held out.
+
+    The folds hold out samples ``held``, and begin there at ``edges``.
+    """
+    n_features, total = x.shape[1], np.empty(sums.shape[2:])
+    for b in range(len(codes)):
+        classes = codes[b]
+        total[:] = 0.0
+        for i in range(len(x)):
+            row, out = x[i], total[classes[i]]
+            for j in range(n_features):
+                out[j] += row[j]
+        for f in range(len(edges) - 1):
+            of_fold = sums[b, f]
+            of_fold[:] = total
+            for sample in held[edges[f] : edges[f + 1]]:
+                row, out = x[sample], of_fold[classes[sample]]
+                for j in range(n_features):
+                    out[j] -= row[j]
+
+
+@_compile
+def add_scores(scores: Any, offsets: Any, start: int, margins: Any) -> None:
+    """Add scores (B, K, n) and offsets (B, K) to margins (B, K, n_test) from a point."""
+    n_labelings, n_classes, n_points = scores.shape
+    for b in range(n_labelings):
+        for k in range(n_classes):
+            scored, offset = scores[b, k], offsets[b, k]
+            out = margins[b, k, start : start + n_points]
+            for i in range(n_points):
+                out[i] += scored[i] + offset
+
+
+@_compile
 def _fill_squares(
     gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
 ) -> None:
