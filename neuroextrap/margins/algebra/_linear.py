@@ -32,13 +32,19 @@ def sorted_samples(labelings: Labelings) -> Any:
     return labelings.keep("sorted", lambda: Sorted(*labelings.sorted_by_class(every)))
 
 
-def class_sums(x: np.ndarray, design: Design, labelings: Labelings) -> np.ndarray:
-    """Sum training samples of x (n_samples, p) by fold and class, (F, B, K, p)."""
+def class_sums(
+    x: np.ndarray, design: Design, labelings: Labelings, means: Any = 0.0
+) -> np.ndarray:
+    """Sum training samples of x (n_samples, p) by fold and class, (F, B, K, p).
+
+    About ``means`` of folds (F, p) or a number.
+    """
     from neuroextrap.margins.compiled._class_sums import fill_training_sums
 
     shape = labelings.n_labelings, len(design.folds), labelings.n_classes, x.shape[1]
-    sums = np.empty(shape)
-    fill_training_sums(x, labelings.codes, *design.flat_folds[:2], sums)
+    sums, means = np.empty(shape), np.broadcast_to(means, (shape[1], shape[3]))
+    held, edges = design.flat_folds[:2]
+    fill_training_sums(x, means.copy(), labelings.codes, held, edges, sums)
     return sums.swapaxes(0, 1)
 
 
@@ -58,14 +64,6 @@ class LinearRegion:
     inverses: np.ndarray
     penalty: float
     samples: np.ndarray
-
-    def class_sums(
-        self, design: Design, labelings: Labelings, counts: np.ndarray
-    ) -> np.ndarray:
-        """Sum each class's ``counts`` (F, B, K) samples about their mean."""
-        sums = class_sums(self.samples, design, labelings)
-        sums -= counts[..., None] * self.means[:, None, None]
-        return sums
 
 
 def linear_region(
@@ -134,6 +132,7 @@ def add_linear(
             make = partial(labelings.some, np.arange(part.start, part.stop))
             some = labelings.keep(("some", part.start, part.stop), make)
         weights, offsets = (a.astype(points.dtype, copy=False) for a in rules(some))
+        offsets = np.ascontiguousarray(offsets)
         out = margins[:, :, part].transpose(2, 1, 0)
         for fold, rows in blocks:
             n_scores = (rows.stop - rows.start) * labelings.n_classes
