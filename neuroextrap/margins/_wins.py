@@ -151,7 +151,8 @@ def win_histogram(
     ``weights`` of test points are (n_test, M) or (n_test, 1), or a float when all weigh
     the same. A point with T ties spreads its weight evenly over T + 1 numbers of wins.
 
-    >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
+    >>> beaten, tied = np.array([[[2], [0]], [[0], [1]]], dtype=np.int32)
+    >>> win_histogram(beaten, tied, 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
     """
     from neuroextrap.margins.compiled._counting import add_wins

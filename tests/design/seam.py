@@ -1,5 +1,7 @@
 """All private names of the package that the tests of design use."""
 
+from html import unescape
+
 from neuroextrap.analysis._parameters import command_words
 from neuroextrap.design import _course_of_runs
 from neuroextrap.design._copies import (
@@ -52,7 +54,13 @@ from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
-from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.reporting._identification_page import (
+    identification_sections,
+    known_places,
+)
+from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._page import sentences
+from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.stats._permutation import FewLabelings
 from neuroextrap.stats._true_discoveries import fewest_permutations
 
@@ -61,3 +69,9 @@ def beyond(X, y, runs):
     """Return the residuals of samples beyond class and run, and their Labels."""
     labels = code_labels(y, None, runs, None)
     return without_means(some_columns(X, 2000), labels), labels
+
+
+def first_sentence(fitted):
+    """Return what a page about a fitted analysis begins with, no picture drawn."""
+    places = known_places(fitted, page_maps(fitted), ranked_peaks(fitted, 10))
+    return unescape(sentences("identification_found", **places)[0])
