@@ -1,7 +1,9 @@
 """Importing the package is cheap and brings nothing heavy along."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import neuroextrap
 
@@ -22,6 +24,22 @@ def test_subpackages_are_loaded_when_asked_for():
 def test_the_version_is_that_of_the_installed_package():
     assert neuroextrap.__version__[0].isdigit()
     assert "decoding" in dir(neuroextrap)
+
+
+def test_private_names_come_from_the_seam_of_a_room():
+    """What tests import is public, or named in tests/ROOM/seam.py."""
+    found = []
+    files = [*Path(__file__).parent.rglob("*.py")]
+    for path in (file for file in files if file.name != "seam.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or node.module is None:
+                continue
+            names = [*node.module.split("."), *(each.name for each in node.names)]
+            private = [n for n in names if n[0] == "_" and n != "__version__"]
+            if private and names[0] == "neuroextrap":
+                found.append((path.name, *private))
+    assert len(files) > 100
+    assert found == []
 
 
 def test_compiling_works_where_no_folder_can_be_written(tmp_path, monkeypatch):

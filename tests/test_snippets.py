@@ -218,7 +218,10 @@ def _of_recipes(known):
 
 
 def _of_readme(known):
-    """Series and BIDS events of six runs."""
+    """Series and BIDS events of six runs, and a mask of a few voxels."""
+    few = np.zeros((5, 4, 3), dtype=np.int8)
+    few[:4, :2, :2] = 1
+    nibabel.save(nibabel.Nifti1Image(few, known["mask_img"].affine), "mask.nii.gz")
     rng = np.random.default_rng(0)
     patterns = rng.normal(size=(4, 60))
     for run in range(1, 7):

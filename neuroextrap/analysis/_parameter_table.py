@@ -7,14 +7,14 @@ alone is a parameter that only Python has, or whose option another entry declare
 """
 
 TABLE = """
-[voxels; searchlight encoding targets group continuous; identity]
+[voxels; searchlight encoding targets group continuous dissimilarity; identity]
 mask: path IMG first: brain mask (default: computed from the images)
-[regions; searchlight encoding targets continuous; result]
+[regions; searchlight encoding targets continuous dissimilarity; result]
 radius: real MM first above=0 = 8.0: radius of the spheres in mm
 [regions; searchlight encoding targets; result]
 n_nearest: whole N least=1: take the N voxels nearest to each center instead of a radius
 stride: whole N least=1 = 1: use every N-th voxel in each direction as a center
-[regions; searchlight encoding targets continuous; result own]
+[regions; searchlight encoding targets continuous dissimilarity; result own]
 labels_img: path IMG first: atlas whose regions are analyzed instead of spheres
 regions
 process_mask_img: path IMG word=process_mask:
@@ -72,7 +72,11 @@ standardize
 statistic: set_size_or_name NAME = 'implied_information':
     statistic of the permutation test: implied_information, accuracy, pairwise_accuracy,
     or a set size
-[analysis; searchlight encoding targets; result own]
+[analysis; dissimilarity; result]
+method
+[analysis; dissimilarity; result own]
+models
+[analysis; searchlight encoding targets dissimilarity; result own]
 noise_covariance
 [analysis; searchlight encoding targets; result]
 cv
@@ -97,7 +101,7 @@ stratum_size: whole N least=2 = 2:
 [analysis; searchlight; identity]
 n_partitions: whole N least=1 word=curve_partitions = 2:
     how often measured curves divide the conditions into random subsets
-[analysis; searchlight targets group; identity extra]
+[analysis; searchlight targets group dissimilarity; identity extra]
 n_permutations: whole N first least=0 = 0:
     number of permutations of the labels (default: 0, no p-values)
 [analysis; encoding; identity extra]
@@ -127,16 +131,17 @@ cv
 [analysis; continuous; identity]
 n_permutations: whole N first least=0 = 0:
     number of circular shifts of whole runs (default: 0, no p-values)
-[resources; continuous; resource]
+[resources; continuous dissimilarity; resource]
 memory
-[analysis; searchlight encoding targets group continuous; identity]
+[analysis; searchlight encoding targets group continuous dissimilarity; identity]
 random_state: whole SEED = 0: seed of the permutations
 [resources; searchlight encoding targets; resource extra]
 save_null: path NPY:
     file for the permuted maps, which neuroextrap group --null reads (default: not kept)
 shard: text i/N: do part i of N only; neuroextrap merge joins the parts
-[resources; searchlight encoding targets; resource]
+[resources; searchlight encoding targets dissimilarity; resource]
 n_jobs: whole N first = 1: number of workers
+[resources; searchlight encoding targets; resource]
 max_memory: text SIZE = '2G': memory budget
 checkpoint: path DIR: folder of finished work, from which an interrupted run resumes
 memory

@@ -211,6 +211,8 @@ class RegionOptions:
 
 RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
 KINDS = ("searchlight", "encoding")
+AS_MADE = ("stimuli", "cohort", "confound")
+"""Kinds of parameters that are on record with the samples that were made."""
 
 
 class Parameter(NamedTuple):

@@ -6,7 +6,8 @@ import numpy as np
 
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._caching import check_memory
-from neuroextrap.images._loading import load_samples, mean_gray_levels
+from neuroextrap.images._event_samples import mean_gray_levels
+from neuroextrap.images._loading import load_samples
 from neuroextrap.images._opening import list_images
 from neuroextrap.stats._validation import check_numbers
 

@@ -126,15 +126,15 @@ def _run_participants(args):
 
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
-    from neuroextrap.cohorts._cohort_records import told_once
+    from neuroextrap.cohorts._cohort_records import reason_once
 
     causes: dict[str, str] = {}
     for entry in outcomes.itertuples():
         name = entry.participant_id
-        told = f", {entry.seconds:g} s"
+        why = f", {entry.seconds:g} s"
         if entry.reason:
-            told = f": {told_once(causes, entry.reason, name)}"
-        say(f"{name}: {entry.status}, {entry.n_runs} runs{told}")
+            why = f": {reason_once(causes, entry.reason, name)}"
+        say(f"{name}: {entry.status}, {entry.n_runs} runs{why}")
     say(_cost(outcomes) if args.dry_run else f"open {args.out}/index.html")
     return int((outcomes["status"] == "failed").any())
 
@@ -157,7 +157,7 @@ def _grouped(args):
 
     from neuroextrap.cohorts import analyze_group
     from neuroextrap.group._group_maps import summary
-    from neuroextrap.images._opening import flat_values
+    from neuroextrap.images._loading import flat_values
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")

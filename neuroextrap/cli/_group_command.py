@@ -146,7 +146,7 @@ def run(args):
     pages = output.pages(maps, labels_img=output.atlas)
     maps.to_directory(output.folder, more=pages, **output.how)
     said = summary(maps, len(maps.subjects))
-    return f"{said}\n{output.told('maps and sidecars')}"
+    return f"{said}\n{output.where_written('maps and sidecars')}"
 
 
 def _is_given(args, name):
@@ -194,7 +194,7 @@ def _cost(args):
     import numpy as np
 
     from neuroextrap.cli._results import cost_line, seconds_of
-    from neuroextrap.images._opening import flat_values
+    from neuroextrap.images._loading import flat_values
 
     if args.subjects is not None:
         return f"{len(args.subjects)} folders are read, no permutations are done"

@@ -1,7 +1,6 @@
 """``neuroextrap learning-curve``: information against the number of subjects."""
 
 from functools import partial
-from typing import Any
 
 from neuroextrap.cli._console import logger
 from neuroextrap.cli._parser import LAST, Command, read_groups
@@ -77,17 +76,6 @@ _PARAMETERS = (
     "center scale pattern prior_weight train_sizes n_splits labels groups exclude"
 )
 """Options that curves depend on."""
-_RECORDS: dict[str, dict[str, Any]] = {
-    "sensitivity": {
-        "description": "Sensitivity of the true label's posterior, all subjects.",
-        "unit": "squared probability per squared unit of the scans",
-    },
-    "canonical": {
-        "description": "Canonical maps (eigenimages), all subjects, one volume a "
-        "direction.",
-        "unit": "within-class standard deviations per unit of the scans",
-    },
-}
 
 
 def run(args):
@@ -227,8 +215,8 @@ def _maps(output, samples, labels, options):
     from neuroextrap.learning_curves import sensitivity_map
     from neuroextrap.learning_curves._curve_run import center_groups, scale_scans
     from neuroextrap.maps._files import describe_map
+    from neuroextrap.maps._named_records import curve_record
     from neuroextrap.maps._provenance import provenance
-    from neuroextrap.maps._records import MapRecord
 
     X, groups = options["X"], options["groups"]
     X = scale_scans(X) if options["scale"] == "mean" else X
@@ -246,8 +234,7 @@ def _maps(output, samples, labels, options):
             if len(values):
                 key = f"{kind}_{name}"
                 images[key] = to_img(samples.expand(values), samples.masker)
-                record = MapRecord(name=key, **_RECORDS[kind])
-                sidecars[key] = describe_map(record, made)
+                sidecars[key] = describe_map(curve_record(kind, name), made)
     return images, sidecars
 
 
@@ -270,7 +257,7 @@ def _written(output, curves, maps, **about):
     write_maps(output.folder, *maps, **how)
     names = ", ".join(map(output.places.name, ("learning_curve.tsv", "confusion.tsv")))
     names += ", maps" if maps[0] else ""
-    return f"{_summary(curves, table)}\n{output.told(names)}"
+    return f"{_summary(curves, table)}\n{output.where_written(names)}"
 
 
 def _summary(curves, table):

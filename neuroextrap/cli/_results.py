@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._analysis_files import write_analysis
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap.analysis._parameters import AS_MADE, RESULT, parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import files_of
@@ -109,9 +109,9 @@ class Output:
         write_analysis(fitted, self.folder, more=more, **self.how)
         shown = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
         written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
-        return "\n".join([summary(fitted, peaks), *shown, self.told(written)])
+        return "\n".join([summary(fitted, peaks), *shown, self.where_written(written)])
 
-    def told(self, files):
+    def where_written(self, files):
         """Say where files, in words, and the page are."""
         page = f"; open {self.places.path('report.html')}" if self.report else ""
         return f"{files} in {self.places.folder}{page}"
@@ -194,9 +194,18 @@ def origin_of_command(args, roles="", **sources):
         listed = [paths] if isinstance(paths, str) and not isdir(paths) else paths
         if listed and isinstance(listed, list):
             files[role] = list(map(SourceFile.of, listed))
-    words = [*(row.word for row in parameters("samples") if row.word), "test_runs"]
-    options = {word: getattr(args, word) for word in words if hasattr(args, word)}
-    return Origin(files, options, command_record(args))
+    return Origin(files, _made_by(args), command_record(args))
+
+
+def _made_by(args):
+    """Return by name how samples were made, and which are tested, but no files."""
+    rows = parameters("samples")
+    rows += [row for row in parameters(*AS_MADE) if row.role == RESULT]
+    return {
+        row.name: getattr(args, row.word)
+        for row in rows
+        if row.option and not row.option.is_path and hasattr(args, row.word)
+    }
 
 
 def command_record(args):

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.images._bids_runs import find_raw
-from neuroextrap.images._opening import flat_values, open_file
+from neuroextrap.images._loading import flat_values
+from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.stats._validation import brief
 
@@ -153,8 +154,8 @@ def make_design(table, members, contrast, covariates):
             f"contrast={contrast!r} compares values of {' and '.join(grouped)}; make "
             "one column of both, a value for each combination"
         )
-    columns, tested, told = _columns(rows, used, texts, grouped, parts)
-    return CohortDesign(columns, tested, told, left_out)
+    columns, tested, description = _columns(rows, used, texts, grouped, parts)
+    return CohortDesign(columns, tested, description, left_out)
 
 
 def _columns(rows, used, texts, grouped, parts):
@@ -163,17 +164,17 @@ def _columns(rows, used, texts, grouped, parts):
     words = []
     for name in used:
         how = _of_groups if name in texts else _of_numbers
-        added, told = how(name, rows[name], name in grouped)
+        added, description = how(name, rows[name], name in grouped)
         taken = sorted(set(added) & set(columns))
         if taken:
             raise ValueError(f"{taken[0]!r} is a column and a value; rename one")
         columns |= added
-        words.append(told)
+        words.append(description)
     if not grouped:
         columns[_INTERCEPT] = pd.Series(1.0, index=rows.index)
         words.append("an intercept")
-    told = f"{len(rows)} participants: {'; '.join(words)}"
-    return pd.DataFrame(columns), _tested(rows, grouped, parts), (told,)
+    description = f"{len(rows)} participants: {'; '.join(words)}"
+    return pd.DataFrame(columns), _tested(rows, grouped, parts), (description,)
 
 
 def _tested(rows, grouped, parts):
@@ -192,12 +193,12 @@ def _of_numbers(name, values, _):
             f"{name} is {values.iloc[0]:g} in all participants that are tested, so "
             "that it explains nothing; leave it out"
         )
-    told = f"{name} ({MEASURES[name]})" if name in MEASURES else name
-    told += f", centered at {values.mean():.4g} (SD {values.std():.3g})"
+    description = f"{name} ({MEASURES[name]})" if name in MEASURES else name
+    description += f", centered at {values.mean():.4g} (SD {values.std():.3g})"
     repeated = values.nunique() in _CODES and 2 * values.nunique() <= len(values)
     if repeated and (values % 1 == 0).all():
-        told += ", a slope: write text if its numbers name groups"
-    return {name: values - values.mean()}, told
+        description += ", a slope: write text if its numbers name groups"
+    return {name: values - values.mean()}, description
 
 
 def _of_groups(name, values, compared):
@@ -210,12 +211,12 @@ def _of_groups(name, values, compared):
             "nobody; leave it out"
         )
     shares = {level: (values == level).astype(float) for level in counts.index}
-    told = ", ".join(f"{level} {n}" for level, n in counts.items())
+    description = ", ".join(f"{level} {n}" for level, n in counts.items())
     if compared:
-        return shares, f"{name} ({told})"
+        return shares, f"{name} ({description})"
     # the first level is what the others differ from
     centered = {f"{name}={k}": v - v.mean() for k, v in list(shares.items())[1:]}
-    return centered, f"{name} ({told}), centered"
+    return centered, f"{name} ({description}), centered"
 
 
 def _source(word, rows):

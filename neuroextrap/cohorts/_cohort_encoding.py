@@ -20,7 +20,7 @@ from neuroextrap.encoding import (
 from neuroextrap.encoding._cost import EncodingData
 from neuroextrap.encoding._stimuli import stimulus_names
 from neuroextrap.encoding._stimulus_features import image_features as features_of_images
-from neuroextrap.group._alike import places_of_repeats
+from neuroextrap.group._subjects import places_of_repeats
 from neuroextrap.images import to_img
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import Photographs

@@ -93,8 +93,8 @@ def records_of(records, label, entities):
     for name, record in records.items():
         own, *pairs = name.split("_")
         chosen = dict(pair.split("-", 1) for pair in pairs)
-        told = all(entities.get(k) in (None, v) for k, v in chosen.items())
-        found += [record] if own == label and told else []
+        is_chosen = all(entities.get(k) in (None, v) for k, v in chosen.items())
+        found += [record] if own == label and is_chosen else []
     return found
 
 
@@ -218,7 +218,7 @@ def _value(value):
 _COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 
 
-def told_once(causes, reason, name):
+def reason_once(causes, reason, name):
     """Return why a participant failed, or as whom, if that was told of another."""
     first = causes.setdefault(reason.replace(name, "sub-"), name)
     return reason if first == name else f"as {first}"

@@ -160,8 +160,8 @@ def _results(out, results):
     if row["picture"] is None:  # a surface
         return row
     n_classes = None if of_films else len(read_json(index)["classes"])
-    told = {"n_classes": n_classes, "confidence_level": 0.95}
-    verdict = decide({n: v.ravel() for n, v in scores.items()}, **told)
+    known = {"n_classes": n_classes, "confidence_level": 0.95}
+    verdict = decide({n: v.ravel() for n, v in scores.items()}, **known)
     n_known = int(np.isfinite(scores[score]).sum())
     if verdict.criterion:
         row["survive"] = f"{verdict.n_surviving:,} of {n_known:,}"
@@ -243,7 +243,7 @@ def analyze_group(
     files = {kind: ResultFiles.below(out, each) for kind, each in named.items()}
     for each in files.values():
         each.check(overwrite=asked.overwrite)
-    made, told = _made(group, asked)
+    made, described = _made(group, asked)
     more = {}
     if asked.report:
         drawn = {"labels_img": labels_img, "names": names, "bg_img": bg_img}
@@ -253,21 +253,21 @@ def analyze_group(
     table = _regions_of(out, group, asked)
     if table is not None:
         more[_REGIONS] = table_writer(table)
-    _replace(out, files, group, (made, told, more), overwrite=asked.overwrite)
+    _replace(out, files, group, (made, described, more), overwrite=asked.overwrite)
     return made["accuracy"] if asked.is_comparison else _joined(made)
 
 
 def _made(group, asked):
-    """Return the RegionMaps of every analysis by kind, and what is told of each."""
-    given, about, told = asked.by_kind(1 / group.n_classes), group.told, {}
+    """Return the RegionMaps of every analysis by kind, and the record of each."""
+    given, about, described = asked.by_kind(1 / group.n_classes), group.record, {}
     if asked.is_comparison:
         made = {"accuracy": _compared(group, given["accuracy"], asked)}
     else:
         made = _tested(group.found, group.imgs[0], given, asked.shared)
     for kind in made:
         made_by = provenance(parameters=given[kind], random_state=asked.random_state)
-        told[kind] = about | made_by
-    return made, told
+        described[kind] = about | made_by
+    return made, described
 
 
 def _tested(found, imgs, options, shared):
@@ -350,14 +350,14 @@ def _links(out, found):
 
 def _replace(out, files, group, parts, *, overwrite):
     """Write maps, further files and the page of all in one step; other kinds go."""
-    made, told, more = parts
+    made, described, more = parts
     own = ResultFiles.below(out, group.entities)
     places = {name: own.path(name) for name in (_PAGE, _REGIONS)} | {INDEX: out / INDEX}
-    staged = [(files[kind], told[kind]) for kind in made]
+    staged = [(files[kind], described[kind]) for kind in made]
     stale = [files[kind] for kind in files if kind not in made]
     how = {"overwrite": overwrite, "elsewhere": places, "stale": stale}
     with replaced_results(staged, **how) as folders:
-        coming = _stage(made, files, told, folders)
+        coming = _stage(made, files, described, folders)
         for name, write in more.items():
             write(folders[0] / name)
             coming.append(places[name])
@@ -368,13 +368,13 @@ def _replace(out, files, group, parts, *, overwrite):
         (folders[0] / INDEX).write_text(page, encoding="utf-8")
 
 
-def _stage(made, files, told, folders):
+def _stage(made, files, described, folders):
     """Write the maps of every kind to its folder; return where they will be."""
     coming = []
     for (kind, maps), folder in zip(made.items(), folders, strict=True):
         sidecars = {}
         for name in maps:
-            own = told[kind] | {"findings": findings_about(maps.findings_, name)}
+            own = described[kind] | {"findings": findings_about(maps.findings_, name)}
             sidecars[name] = describe_map(GROUP_MAPS[name], own)
         check_maps(maps, sidecars, files[kind])
         stage_maps(folder, maps, sidecars, files[kind])

@@ -40,26 +40,26 @@ def check_members(out, found, left_out):
     for name, reason in left_out.items():
         logger.warning("%s is left out of the group: %s", name, reason)
     if len(found) < 2:
-        told = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(
             f"{out} has {len(found)} participants to put together, at least two are "
-            f"needed ({told}); analyze more"
+            f"needed ({reasons}); analyze more"
         )
 
 
 def differences(cells, allow_mixed):
     """Return what differs among members, and is allowed, in words by name."""
-    told: list[tuple] = []
+    analyses: list[tuple] = []
     mixed: dict[str, str] = {}
     for found in cells:
         own = [(name, _about(path)) for name, (path, _) in found.items()]
         mixed |= check_alike(own, "participants", allow_mixed=allow_mixed)
-        told += own
+        analyses += own
     if len(cells) > 1:
-        for _, about in told:
+        for _, about in analyses:
             for name in ("task", "runs"):
                 about["made_by"]["cohort"].pop(name)
-        mixed |= check_alike(told, "participants", allow_mixed=allow_mixed)
+        mixed |= check_alike(analyses, "participants", allow_mixed=allow_mixed)
     for words in mixed.values():
         logger.warning("participants differ, which is allowed, in %s", words)
     return mixed
@@ -121,8 +121,8 @@ def _reason(records, label, wanted):
         return failed[-1]
     if not records_of(records, label, {}):
         return f"never analyzed, or without its record (code/sub-{label}.toml)"
-    told = " ".join(f"{key}-{value}" for key, value in wanted.items() if value)
-    return f"no results of {f'{told} alone' if told else 'an analysis'}"
+    named = " ".join(f"{key}-{value}" for key, value in wanted.items() if value)
+    return f"no results of {f'{named} alone' if named else 'an analysis'}"
 
 
 def of_majority(found, left_out):
@@ -186,7 +186,7 @@ class Members:
         return [_maps_of(cell) for cell in self.cells]
 
     @property
-    def told(self):
+    def record(self):
         """What sidecars say of the members and their design."""
         maps = chain(*map(_accuracy_of, self.cells))
         about = origin_of({"imgs": list(maps)}).sidecar()

@@ -167,7 +167,7 @@ def _check_anyone(request, labels):
             Participant(request, label).find()
         except ValueError as error:
             first = first or one_line(error)
-            records.told_once(causes, one_line(error), f"sub-{label}")
+            records.reason_once(causes, one_line(error), f"sub-{label}")
             if len(causes) == 1:
                 continue
         return
@@ -209,8 +209,8 @@ def _outcome(participant, causes):
             participant.record_path(failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
         entry = records.entry_of(participant, "failed", start, one_line(error))
-        told = records.told_once(causes, entry["reason"], name)
-        logger.error("%s failed: %s", name, told)
+        cause = records.reason_once(causes, entry["reason"], name)
+        logger.error("%s failed: %s", name, cause)
         logger.debug("%s", name, exc_info=True)
         # the record of results that are there stays theirs
         kept = participant.outcome.get("status") == "done"
@@ -340,12 +340,12 @@ def _classes(participant):
     y, runs = participant.labels()
     if design is None:
         analysis = request.analysis
-        alone = of_arrays(analysis)  # of two numbers a sample
-        alone.set_params(n_permutations=min(1, analysis.n_permutations))
+        single = of_arrays(analysis)  # of two numbers a sample
+        single.set_params(n_permutations=min(1, analysis.n_permutations))
         numbers = np.random.default_rng(0).normal(size=(len(y), 2))
         with warnings.catch_warnings():  # of what the numbers are
             warnings.simplefilter("ignore")
-            return tuple(alone.fit(numbers, y, groups=runs).classes_.tolist())
+            return tuple(single.fit(numbers, y, groups=runs).classes_.tolist())
     _, _, tested = design.rows_in(participant, y)
     if design.n_folds is None:
         return tuple(design.features.index[tested])

@@ -272,8 +272,8 @@ def _with_events(request, runs):
     if reasons and len(found) < 2:
         raise ValueError(next(iter(reasons.values())))
     tables = [run.events for run in found.values()]
-    told = zip(found, late_events([*found], tables, request.options), strict=True)
-    late = {bold: reason for bold, reason in told if reason}
+    by_run = zip(found, late_events([*found], tables, request.options), strict=True)
+    late = {bold: reason for bold, reason in by_run if reason}
     if len(found) - len(late) < 2:
         late = {}
     kept = [run for bold, run in found.items() if bold not in late]
@@ -321,12 +321,12 @@ def _identity(request, runs):
 
 def _made_of(request, runs):
     """Return what no sidecar says about how samples were made, JSON values."""
-    mask, told = request.analysis.mask, described_value(request.analysis.mask)
+    mask, described = request.analysis.mask, described_value(request.analysis.mask)
     if mask is None:
         beside = all(run.mask is not None for run in runs)
-        told = "brain masks of all runs" if beside else "computed from the images"
-    elif isinstance(told, dict):
-        told = told.get("sha256", told)
+        described = "brain masks of all runs" if beside else "computed from the images"
+    elif isinstance(described, dict):
+        described = described.get("sha256", described)
     found = {
         (run.entities.get("ses", ""), number)
         for run in runs
@@ -340,7 +340,7 @@ def _made_of(request, runs):
     return {
         "task": runs[0].entities.get("task"),
         "runs": dict(sorted(Counter(session for session, _ in found).items())),
-        "mask": told,
+        "mask": described,
         "versions": sorted(versions),
         "confounds": sorted(request.confounds),
         "features": [stimuli.get(name) for name in ("features", "names")],

@@ -296,15 +296,15 @@ def _table(options, scored, tested, corrected):
     rows = []
     for name, (standard, own_maxima) in tested.items():
         over_all = corrected[name]
-        alone = stats.max_statistic_p_value(standard, own_maxima)
+        of_own = stats.max_statistic_p_value(standard, own_maxima)
         found = {
             "n_regions": int(np.isfinite(over_all).sum()),
             "largest_statistic": np.nanmax(scored[name].score),
             "largest_standardized": np.nanmax(standard),
             "p_value_fwe": np.nanmin(over_all),
-            "p_value_fwe_alone": np.nanmin(alone),
+            "p_value_fwe_alone": np.nanmin(of_own),
             "n_surviving": int((over_all <= LEVEL).sum()),
-            "n_surviving_alone": int((alone <= LEVEL).sum()),
+            "n_surviving_alone": int((of_own <= LEVEL).sum()),
         }
         rows.append({"pipeline": name} | options[name] | found)
     return pd.DataFrame(rows)

@@ -193,7 +193,7 @@ def _answers(light, run, strata):
     within = run.labels._replace(strata=strata.codes)
     cells, restricted = within.exchanged, _permuted(light, within, run.plan.design)
     tests, not_bounded = _tests_of_levels(light, run, within, strata)
-    alone, close = _class_from(light, run, strata)
+    from_confound, close = _class_from(light, run, strata)
     own = _changed(run, codes=restricted.codes, forward=tests)
     tested, maxima, bounds = _within_strata(own)
     free = permutation_statistics(run.score()[0], _P_VALUES)
@@ -203,7 +203,7 @@ def _answers(light, run, strata):
     scores["n_voxels"] = run.usable.n_features.astype(float)
     several = (counts_of(cells, within.codes) > 0).sum(axis=1) > 1
     about = {
-        "class_from_confound_": alone,
+        "class_from_confound_": from_confound,
         "strata_": cells,
         "n_strata_": int(cells.max()) + 1,
         "exchangeable_": float(several[cells].mean()),
@@ -242,8 +242,8 @@ def _within_strata(run):
         TemporaryDirectory() as folder,
         null_file(Path(folder, "null.npy"), *shape) as null,
     ):
-        told = {"progress": Progress(run.parameters.verbose), "n_jobs": run.n_workers}
-        found = score_regions(*run.data, null=null, **told)
+        how = {"progress": Progress(run.parameters.verbose), "n_jobs": run.n_workers}
+        found = score_regions(*run.data, null=null, **how)
         standard, maxima = standardized_by_region(found.score, null)
     p_fwe = stats.max_statistic_p_value(standard, maxima)
     corrected = {"p_value_fwe": p_fwe, "neg_log10_p_fwe": -np.log10(p_fwe)}
@@ -285,9 +285,9 @@ def _class_from(light, run, strata):
     columns = strata.columns
     if not strata.of_numbers and (columns.shape[1] == 2 or light.shrinkage == 0):
         columns = columns[:, 1:]  # what the others say, which classifiers refuse
-    alone = copy(light).set_params(mask=None)
+    plain = copy(light).set_params(mask=None)
     labels = run.labels._replace(keep=np.ones(len(columns), dtype=bool))
-    read = read_labeled_samples(alone, run.plan.kernel, columns, labels, "confound")
+    read = read_labeled_samples(plain, run.plan.kernel, columns, labels, "confound")
     one_region = scipy.sparse.csr_array(read.usable[None].astype(np.float64))
     plan = replace(run.plan, whitener=None, by_sums=None)
     tested = _tested(score_regions(read.X, one_region, plan))

@@ -18,18 +18,17 @@ from neuroextrap.design._findings import (
 from neuroextrap.design._folds import (
     counts_of,
     means_of,
-    members,
     of_unit_length,
-    row_codes,
     rows_by_run,
     some_columns,
 )
+from neuroextrap.stats._pvalues import LEVEL
 
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
 _FEWEST_SORTED = 5  # samples of a class; fewer may come in a row by chance
 _SURELY = 1e-3  # p-value at which classes are said to follow the time in runs,
-_PROBABLY = 0.05  # and where the samples change in the course of runs
+_PROBABLY = LEVEL  # and where the samples change in the course of runs
 _SELDOM = 0.4  # changes of class over those in random order, in stretches
 _CHANGES = 2.3  # standard errors by which these changes are alike in all runs
 _MOST_SAMPLES = 2000
@@ -144,13 +143,14 @@ def time_test(scores, labels):
     """
     units = np.arange(len(scores)) if labels.units is None else labels.units
     first = np.unique(units, return_index=True)[1]
-    cell, codes = row_codes(labels.exchanged)[first], labels.codes[first]
-    of_units = means_of(scores[:, None], units)
-    of_units = (of_units - means_of(of_units, cell)[cell]).ravel()
-    size = np.bincount(cell)
+    cell = np.unique(labels.exchanged, return_inverse=True)[1][first]
+    codes, size = labels.codes[first], np.bincount(cell)
+    of_units = np.bincount(units, scores) / np.bincount(units)
+    of_units -= (np.bincount(cell, of_units) / size)[cell]
     spread = np.bincount(cell, of_units**2) / np.maximum(size - 1, 1)
-    counts = counts_of(cell, codes)  # (n_cells, n_classes)
     sums = np.bincount(codes, of_units)
+    counts = np.zeros((len(size), len(sums)), dtype=int)
+    np.add.at(counts, (cell, codes), 1)
     shares = counts / size[:, None]
     covariance = np.diag(spread @ counts) - (counts * spread[:, None]).T @ shares
     rank = np.linalg.matrix_rank(covariance, hermitian=True)
@@ -168,7 +168,9 @@ def drifts(rest, scores, labels):
     """
     if rest is None or len(rest) > _MOST_SAMPLES:
         return False
-    patterns = members(row_codes(labels.groups)) @ (rest * scores[:, None])
+    rows, run = labels.in_time
+    first = np.flatnonzero(np.diff(run, prepend=-1))
+    patterns = np.add.reduceat((rest * scores[:, None])[rows], first)
     products = patterns @ patterns.T
     np.fill_diagonal(products, 0.0)
     return bool(products.sum() > _CHANGES * np.sqrt(2 * np.square(products).sum()))
@@ -263,7 +265,7 @@ def alike_neighbors(rest, labels):
 
 def neighbor_correlation(rest, labels):
     """Return the mean correlation of neighbors of a class in a run; None if small."""
-    first = np.flatnonzero(np.diff(labels.in_groups(labels.codes)) == 0)
+    first = np.flatnonzero(np.diff(labels.cells) == 0)
     if len(first) < _FEWEST_PAIRS or not rest.shape[1]:
         return None
     products = np.einsum("if,if->i", rest[first], rest[first + 1]) / rest.shape[1]

@@ -13,7 +13,6 @@ from neuroextrap.design._course_of_runs import (
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, Finding
 from neuroextrap.design._folds import (
-    counts_of,
     in_order,
     means_of,
     members,
@@ -113,17 +112,13 @@ def findings_of_tests(tests, X, frequent_first=""):
     if X is not None:
         rest = without_means(some_columns(X, _MOST_COLUMNS), labels)
         copied = copied_samples(X, rest, labels, tests.design)
-    in_time = tests.options.e_value_order == "chronological"
-    found = (
-        same_order(labels)
-        or classes_in_turn(labels)
-        or classes_follow_time(rest, labels),
-        unequal_classes(labels.codes, frequent_first),
-        continuous_target(labels),
-        alike_neighbors(rest, labels),
-        copied,
-        runs_out_of_time(labels.groups) if in_time else None,
-    )
+    course = same_order(labels) or classes_in_turn(labels)
+    course = course or classes_follow_time(rest, labels)
+    alike, chronological = alike_neighbors(rest, labels), None
+    if tests.options.e_value_order == "chronological":
+        chronological = runs_out_of_time(labels.groups)
+    unequal = unequal_classes(labels.codes, frequent_first)
+    found = course, unequal, continuous_target(labels), alike, copied, chronological
     return *filter(None, found), *tests.permuted.findings
 
 
@@ -205,7 +200,4 @@ def _like_ratings(points, labels):
     counts = np.bincount(labels.codes)
     if high > _LONGEST or counts.max() < _UNEQUAL * counts.min():
         return False
-    if labels.groups is None:
-        return True
-    of_runs = counts_of(row_codes(labels.groups), labels.codes)
-    return len(of_runs) == 1 or bool((of_runs != of_runs[:1]).any())
+    return len(labels.shown) == 1 or bool((labels.shown != labels.shown[:1]).any())

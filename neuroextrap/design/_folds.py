@@ -1,16 +1,11 @@
 """Labels of the samples as codes, and from a splitter to a checked design."""
 
-import math
-import warnings
-from collections.abc import Iterator
-from copy import deepcopy
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._design import Design
 from neuroextrap.models._splitters import check_cv_argument
 from neuroextrap.stats._label_checks import check_labels, checked_labels
 from neuroextrap.stats._validation import brief
@@ -43,6 +38,19 @@ class Labels(NamedTuple):
     def in_time(self):
         """Rows in the order of runs and of time in these, and their runs."""
         return runs_in_time(self.groups, self.order)
+
+    @property
+    def cells(self):
+        """Class within its group of every sample, (n_kept,)."""
+        return self.in_groups(self.codes)
+
+    @property
+    def shown(self):
+        """How often runs (one, if none are given) show classes, (n_runs, K)."""
+        one = np.zeros(len(self.codes))
+        return counts_of(
+            row_codes(one if self.groups is None else self.groups), self.codes
+        )
 
     def in_groups(self, values):
         """Return codes of values (n_kept,) of which none belongs to two groups."""
@@ -173,9 +181,6 @@ def code_targets(targets, groups, blocks, order=None):
     return Labels(**coded, **given, trained=False), candidates
 
 
-_CHECKED = 2**22  # class codes of labelings that are checked together
-
-
 def make_design(
     codes: np.ndarray,
     n_classes: int,
@@ -185,7 +190,7 @@ def make_design(
     trained: bool = True,
 ) -> Design:
     """Split samples into folds and check that every fold can be trained and tested."""
-    splitter = _resolve_cv(cv, groups)
+    splitter = resolve_cv(cv, groups)
     samples = np.zeros((len(codes), 1))
     try:
         folds = tuple(splitter.split(samples, codes, groups))
@@ -200,55 +205,7 @@ def make_design(
     return Design(folds, len(codes), n_classes)
 
 
-def folds_follow_labels(
-    codes: np.ndarray, *, cv: Any = None, groups: Any = None
-) -> bool | None:
-    """Return whether other labels would give other folds; None for fixed folds.
-
-    Labels must not be exchanged between folds that are balanced for the observed ones.
-    A splitter that splits at random counts as following.
-    """
-    groups = None if groups is None else np.asarray(groups)
-    splitter = _resolve_cv(cv, groups)
-    if _is_ready(splitter, codes, groups):
-        return None
-
-    def folds_of(labels: np.ndarray) -> bytes | None:
-        digest = blake2b()  # many folds of many samples are not all kept
-        try:
-            for fold in _split_again(splitter, labels, groups):
-                for part in fold:
-                    digest.update(np.sort(part).tobytes())
-                    digest.update(b"|")
-        except ValueError:  # a splitter that refuses labels has looked at them
-            return None
-        return digest.digest()
-
-    expected = folds_of(codes)
-    orders = (codes[::-1], np.sort(codes), np.roll(codes, 1), codes)
-    return any(folds_of(order) != expected for order in orders)
-
-
-def _split_again(splitter: Any, labels: Any, groups: Any) -> Iterator[Any]:
-    """Yield the folds of a copy, without what the splitter has already warned of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        samples = np.zeros((len(labels), 1))
-        yield from deepcopy(splitter).split(samples, labels, groups)
-
-
-def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
-    """Return whether a splitter ignores an additional sample, as fixed folds do."""
-    more = np.append(codes, codes[-1])
-    of_more = None if groups is None else np.append(groups, groups[-1])
-    try:
-        folds = _split_again(splitter, more, of_more)
-        return all(len(codes) not in part for fold in folds for part in fold)
-    except (TypeError, ValueError, IndexError):
-        return True
-
-
-def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
+def resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
     """Return a splitter object for what the user gave."""
     from sklearn import model_selection
 
@@ -324,20 +281,6 @@ def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
             )
 
 
-def check_labelings(codes: np.ndarray, design: Design) -> None:
-    """Raise when a labeling leaves a class without training samples in a fold.
-
-    ``codes`` (n_labelings, n_samples) are class codes 0..K-1.
-    """
-    for batch in np.array_split(codes, -(-codes.size // _CHECKED)):
-        if Labelings(batch, design.n_classes).training_counts(design).min() < 1:
-            raise ValueError(
-                "a permuted labeling leaves a class without training samples in a "
-                "fold; give groups so that labels are permuted within runs, or use "
-                "stratified folds with more samples"
-            )
-
-
 def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
     """Weigh points (n_test, M) so that classes count equally, then points of a class.
 
@@ -352,25 +295,3 @@ def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
     with np.errstate(divide="ignore"):  # of classes without points
         weights = 1.0 / (present * counts)
     return weights.reshape(-1)[flat_index]
-
-
-def point_weights(
-    codes: np.ndarray, design: Design, units: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold, (n_test,), classes equal within the fold.
-
-    Also returned are repeats (n_folds, K), test units by class; points of a unit, such
-    as a block, share its weight.
-    """
-    y, fold = codes[design.test], design.fold_of_test
-    unit = design.test if units is None else units[design.test]
-    n_units, row = unit.max() + 1, fold * design.n_classes + y
-    distinct, member, size = np.unique(
-        row * n_units + unit, return_inverse=True, return_counts=True
-    )
-    shape = len(design.folds), design.n_classes
-    repeats = np.bincount(distinct // n_units, minlength=math.prod(shape))
-    repeats = repeats.reshape(shape)
-    n_present = np.count_nonzero(repeats, axis=1)
-    weights = 1.0 / (n_present[fold] * repeats[fold, y]) / size[member]
-    return weights, repeats

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._folds import class_weights, in_order, point_weights, row_codes
+from neuroextrap.design._folds import class_weights, in_order, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
 from neuroextrap.stats._label_checks import check_labels, checked_labels
 from neuroextrap.stats._validation import brief
@@ -77,28 +77,34 @@ def cyclic_folds(part: np.ndarray) -> tuple[Orders, np.ndarray]:
     return folds, first_steps
 
 
-def forward_folds(
+def forward_design(
     orders: Orders,
-    first_steps: np.ndarray,
-    codes: np.ndarray,
+    n_samples: int,
     n_classes: int,
-    *,
-    units: np.ndarray | None,
-    runs: np.ndarray | None = None,
     chronological: list[tuple[np.ndarray, np.ndarray]] | None = None,
-) -> ForwardFolds:
-    """Turn orders into one design, and count independent units in every test.
+) -> Design:
+    """Turn orders into one design.
 
     The `chronological` order, for e-values only, comes last; with it, only the first
     training set decides what is chosen without labels.
     """
-    shape = len(orders), len(orders[0])
     folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
     first_runs = chronological[0][0] if chronological else None
-    design = Design(folds, len(codes), n_classes, first_runs)
-    weights, _ = point_weights(codes, design, units)
-    independent = units if runs is None else runs
-    unit = design.test if independent is None else independent[design.test]
+    return Design(folds, n_samples, n_classes, first_runs)
+
+
+def counted_folds(
+    design: Design,
+    weights: np.ndarray,
+    units: np.ndarray | None,
+    first_steps: np.ndarray,
+    shape: tuple[int, int],
+) -> ForwardFolds:
+    """Count independent `units` in every test of a design of (n_orders, n_steps).
+
+    `weights` (n_test,) are those of the test points within their fold.
+    """
+    unit = design.test if units is None else units[design.test]
     distinct, member = np.unique(
         design.fold_of_test * (unit.max() + 1) + unit, return_inverse=True
     )
@@ -106,17 +112,17 @@ def forward_folds(
     shares = np.split(np.bincount(member, weights), np.cumsum(n_units)[:-1])
     heaviest = np.array([share.max() for share in shares])
     squares = np.array([(share**2).sum() for share in shares])
-    sizes = [len(test) for _, test in folds]
+    sizes = [len(test) for _, test in design.folds]
     scaled = (weights / np.repeat(heaviest, sizes)).astype(np.float32)
     entries = scaled, np.arange(len(scaled)), np.cumsum([0, *sizes])
-    sums = scipy.sparse.csr_array(entries, shape=(len(folds), len(scaled)))
+    sums = scipy.sparse.csr_array(entries, shape=(len(design.folds), len(scaled)))
     # steps are weighted by the inverse of their noise, orders equally; in the worst
     # case the noises of orders add up, so that s is their mean
     n_units, in_time = np.split(n_units, [math.prod(shape)])
     heaviest, heaviest_in_time = np.split(heaviest, [math.prod(shape)])
-    precision = 1 / (n_classes * squares[: n_units.size].reshape(shape))
+    precision = 1 / (design.n_classes * squares[: n_units.size].reshape(shape))
     noise = np.mean(1 / np.sqrt(precision.sum(axis=1))) ** 2
-    share = precision / precision.sum(axis=1, keepdims=True) / len(orders)
+    share = precision / precision.sum(axis=1, keepdims=True) / shape[0]
     shares = np.append(share, np.zeros(len(in_time)))
     # clipped against rounding
     of_time = np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
@@ -125,7 +131,7 @@ def forward_folds(
         np.clip(heaviest, 1 / n_units, 1).reshape(shape),
         first_steps,
         float(noise),
-        of_time if chronological else False,
+        of_time if len(in_time) else False,
     )
     return ForwardFolds(design, sums, weights * np.repeat(shares, sizes), outcomes)
 

@@ -1,16 +1,19 @@
 """Which labelings a permutation test compares, and strata to exchange within."""
 
-from typing import NamedTuple
+import warnings
+from collections.abc import Iterator
+from copy import deepcopy
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._folds import (
-    check_labelings,
-    folds_follow_labels,
     is_nested,
-    members,
+    resolve_cv,
     row_codes,
     rows_by_run,
 )
@@ -21,6 +24,7 @@ from neuroextrap.stats._true_discoveries import fewest_permutations
 from neuroextrap.stats._validation import brief
 
 _COMPARED = 199  # labelings to which the class counts of folds are compared
+_CHECKED = 2**22  # class codes of labelings that are checked together
 _SORTED = 6.0  # standard deviations above their mean, at which a table is sorted
 
 
@@ -122,13 +126,13 @@ class Balance(NamedTuple):
 
 def fold_balance(labels, design):
     """Compare the class counts of folds with those of freely exchanged labelings."""
-    codes, in_fold = labels.codes, members(design.fold_of_test)
+    codes, first = labels.codes, [fold.start for fold in design.fold_slices]
     others, _ = draw_labelings(codes, labels.exchanged, labels.blocks, _COMPARED, 0)
     tested = np.concatenate([codes[None], others])[:, design.test].T
     sizes = np.bincount(design.fold_of_test)[:, None]
     unequal, proportional, moves = np.zeros(tested.shape[1]), True, False
     for label in range(design.n_classes):
-        counts = in_fold @ (tested == label)  # (n_folds, 1 + n_others)
+        counts = np.add.reduceat(tested == label, first, dtype=int)  # (n_folds, n)
         deviation = counts - sizes * np.mean(codes == label)
         unequal += (deviation**2).sum(axis=0)
         proportional &= bool((np.abs(deviation[:, 0]) < 1).all())
@@ -155,6 +159,68 @@ def _sorted_folds(balance):
     )
     seen = "sorted_folds", "doubtful", balance.excess, EVERYTHING
     return Finding(*seen, because, "accuracies may be too low", remedy)
+
+
+def folds_follow_labels(
+    codes: np.ndarray, *, cv: Any = None, groups: Any = None
+) -> bool | None:
+    """Return whether other labels would give other folds; None for fixed folds.
+
+    Labels must not be exchanged between folds that are balanced for the observed ones.
+    A splitter that splits at random counts as following.
+    """
+    groups = None if groups is None else np.asarray(groups)
+    splitter = resolve_cv(cv, groups)
+    if _is_ready(splitter, codes, groups):
+        return None
+
+    def folds_of(labels: np.ndarray) -> bytes | None:
+        digest = blake2b()  # many folds of many samples are not all kept
+        try:
+            for fold in _split_again(splitter, labels, groups):
+                for part in fold:
+                    digest.update(np.sort(part).tobytes())
+                    digest.update(b"|")
+        except ValueError:  # a splitter that refuses labels has looked at them
+            return None
+        return digest.digest()
+
+    expected = folds_of(codes)
+    orders = (codes[::-1], np.sort(codes), np.roll(codes, 1), codes)
+    return any(folds_of(order) != expected for order in orders)
+
+
+def _split_again(splitter: Any, labels: Any, groups: Any) -> Iterator[Any]:
+    """Yield the folds of a copy, without what the splitter has already warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        samples = np.zeros((len(labels), 1))
+        yield from deepcopy(splitter).split(samples, labels, groups)
+
+
+def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
+    """Return whether a splitter ignores an additional sample, as fixed folds do."""
+    more = np.append(codes, codes[-1])
+    of_more = None if groups is None else np.append(groups, groups[-1])
+    try:
+        folds = _split_again(splitter, more, of_more)
+        return all(len(codes) not in part for fold in folds for part in fold)
+    except (TypeError, ValueError, IndexError):
+        return True
+
+
+def check_labelings(codes: np.ndarray, design: Design) -> None:
+    """Raise when a labeling leaves a class without training samples in a fold.
+
+    ``codes`` (n_labelings, n_samples) are class codes 0..K-1.
+    """
+    for batch in np.array_split(codes, -(-codes.size // _CHECKED)):
+        if Labelings(batch, design.n_classes).training_counts(design).min() < 1:
+            raise ValueError(
+                "a permuted labeling leaves a class without training samples in a "
+                "fold; give groups so that labels are permuted within runs, or use "
+                "stratified folds with more samples"
+            )
 
 
 _FREELY = "freely over all samples"

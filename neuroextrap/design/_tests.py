@@ -1,5 +1,6 @@
 """How labeled samples are tested: which bounds hold, from which tests, as one value."""
 
+import math
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -11,19 +12,19 @@ from neuroextrap.design._doubts import continuous_target
 from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import (
     Labels,
-    class_weights,
     is_nested,
     make_design,
-    point_weights,
     row_codes,
 )
 from neuroextrap.design._further_tests import (
     ForwardFolds,
+    Orders,
     SubsetTests,
     chronological_order,
     class_subsets,
+    counted_folds,
     cyclic_folds,
-    forward_folds,
+    forward_design,
     forward_parts,
 )
 from neuroextrap.design._permutations import Permuted, permuted_codes
@@ -148,8 +149,9 @@ def forward_tests(
     if options.bounds == "folds" or (single and options.bounds == "auto"):
         return None
     codes, n_weighed = labels.weighed
-    runs = row_codes(labels.groups) if options.whole_runs else None
-    counting = {"units": labels.units, "runs": runs}
+    counting: dict[str, Any] = {"units": labels.units}
+    if options.whole_runs:
+        counting["runs"] = row_codes(labels.groups)
     if len(design.folds) == 1:  # one step of one order
         if len(np.unique(codes[design.test])) < n_weighed:
             return "the test set lacks a class"
@@ -164,6 +166,24 @@ def forward_tests(
         orders, first_steps = cyclic_folds(parts)
     tests = forward_folds(orders, first_steps, codes, n_weighed, **counting)
     return tests._replace(design=replace(tests.design, n_classes=design.n_classes))
+
+
+def forward_folds(
+    orders: Orders,
+    first_steps: np.ndarray,
+    codes: np.ndarray,
+    n_classes: int,
+    *,
+    units: np.ndarray | None,
+    runs: np.ndarray | None = None,
+    chronological: list[tuple[np.ndarray, np.ndarray]] | None = None,
+) -> ForwardFolds:
+    """Turn orders into one design, in whose tests `units` or `runs` are counted."""
+    design = forward_design(orders, len(codes), n_classes, chronological)
+    weights, _ = point_weights(codes, design, units)
+    shape = len(orders), len(orders[0])
+    independent = units if runs is None else runs
+    return counted_folds(design, weights, independent, first_steps, shape)
 
 
 def _runs_in_time(
@@ -217,8 +237,7 @@ def _fold_bounds(labels: Labels, design: Design, options: BoundOptions) -> Bound
     Every fold must test every class: a rule that predicts the class rarest in training
     would otherwise score 1 on labels without information.
     """
-    codes = labels.codes
-    weights, repeats = point_weights(codes, design, labels.units)
+    weights, repeats = point_weights(labels.codes, design, labels.units)
     if not repeats.all():
         return _no_bounds(
             design,
@@ -227,11 +246,34 @@ def _fold_bounds(labels: Labels, design: Design, options: BoundOptions) -> Bound
         )
     share = repeats.sum(axis=1) / repeats.sum()
     weighting = share[design.fold_of_test] * weights
-    pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
+    of_class = labels.codes[design.test]
+    pooled = 1 / (design.n_classes * np.bincount(of_class)[of_class])
     bounds = _no_bounds(design, *_notes(design, repeats, options))
     if np.allclose(weighting, pooled, rtol=1e-9, atol=0):
         return bounds._replace(n_repeats=repeats)
     return bounds._replace(n_repeats=repeats, weighting=weighting[None])
+
+
+def point_weights(
+    codes: np.ndarray, design: Design, units: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weigh the test points of each fold, (n_test,), classes equal within the fold.
+
+    Also returned are repeats (n_folds, K), test units by class; points of a unit, such
+    as a block, share its weight.
+    """
+    y, fold = codes[design.test], design.fold_of_test
+    unit = design.test if units is None else units[design.test]
+    n_units, row = unit.max() + 1, fold * design.n_classes + y
+    distinct, member, size = np.unique(
+        row * n_units + unit, return_inverse=True, return_counts=True
+    )
+    shape = len(design.folds), design.n_classes
+    repeats = np.bincount(distinct // n_units, minlength=math.prod(shape))
+    repeats = repeats.reshape(shape)
+    n_present = np.count_nonzero(repeats, axis=1)
+    weights = 1.0 / (n_present[fold] * repeats[fold, y]) / size[member]
+    return weights, repeats
 
 
 def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list[str]:

@@ -240,8 +240,8 @@ def _check_names(named, tables):
     for band in tables[0]:
         files = [run.get(band) for run in tables]
         files = [str(f) if isinstance(f, (str, PathLike)) else None for f in files]
-        alone = [None if files.count(file) > 1 else file for file in files]
-        refuse_other_names(named, alone, "features")
+        named_once = [None if files.count(file) > 1 else file for file in files]
+        refuse_other_names(named, named_once, "features")
 
 
 def _entries(features, imgs):

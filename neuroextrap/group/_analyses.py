@@ -8,14 +8,15 @@ import numpy as np
 
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.group._alike import (
-    check_alike,
+from neuroextrap.group._alike import check_alike, findings_of_differences
+from neuroextrap.group._subjects import (
+    SubjectMaps,
     check_distinct,
-    findings_of_differences,
+    label_of,
     name_subjects,
     places_of_repeats,
+    read_subjects,
 )
-from neuroextrap.group._subjects import SubjectMaps, read_subjects
 from neuroextrap.images import to_img
 from neuroextrap.maps._provenance import described_value
 from neuroextrap.maps._records import described_parameters
@@ -73,9 +74,12 @@ def read_analyses(subjects, *, allow_mixed=False):
             f"subjects hold {len(analyses)} analyses; give one for each of at least "
             "two subjects"
         )
+    labels = [label_of(subject.file) for subject in analyses]
+    check_distinct([subject.file for subject in analyses], "subjects", labels)
     _check_together(analyses)
-    told = [(subject.name, _known(subject)) for subject in analyses]
-    mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
+    names = name_subjects([subject.name for subject in analyses], labels)
+    judged = zip(names, map(_known, analyses), strict=True)
+    mixed = check_alike(judged, "subjects", allow_mixed=allow_mixed)
     return analyses, findings_of_differences(mixed)
 
 
@@ -86,8 +90,7 @@ def _known(subject):
 
 
 def _check_together(analyses):
-    """Raise if analyses cannot be put together; warn if two are of a subject."""
-    check_distinct([subject.file for subject in analyses], "subjects")
+    """Raise if analyses cannot be put together."""
     data = [(subject.results.identity or {}).get("data") for subject in analyses]
     for _, first, second in places_of_repeats(data):
         raise ValueError(
@@ -132,7 +135,8 @@ class SharedRegions:
                 )
             index = np.stack(index)
         placed = read_subjects(index, asked, "subjects")
-        names = name_subjects([subject.file for subject in analyses])
+        files = [subject.file for subject in analyses]
+        names = name_subjects(files, list(map(label_of, files)), numbered=True)
         placed = placed._replace(names=names, findings=findings)
         numbers = placed.values[:, placed.usable]
         number, column = np.unique(numbers, axis=1, return_inverse=True)

@@ -10,18 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.group._alike import (
-    check_distinct,
-    label_keys,
-    label_of,
-    sidecar_of,
-)
 from neuroextrap.group._subjects import (
     MapOptions,
     SubjectMaps,
     check_count,
     check_different,
+    check_distinct,
+    label_keys,
+    label_of,
     read_subjects,
+    sidecar_of,
 )
 from neuroextrap.images._loading import load_opened
 from neuroextrap.images._opening import file_of, list_images
@@ -114,29 +112,29 @@ def _read_null(null_scores, masker, name):
 
 def _check_nulls(nulls, null_files, files):
     """Raise if names or records say that permuted maps are not of their maps."""
-    check_distinct(null_files, "null_scores", repeated=True)
-    untold = []
+    check_distinct(null_files, "null_scores")
+    unknown = []
     for number, (file, null_file) in enumerate(zip(files, null_files, strict=True)):
         is_npy = null_file is not None and null_file.endswith(".npy")
         own = read_about_null(null_file, nulls[number]) if is_npy else None
         if None in (file, null_file):
             continue
-        told = f"null_scores[{number}] ({null_file})", f"scores[{number}] ({file})"
+        both = f"null_scores[{number}] ({null_file})", f"scores[{number}] ({file})"
         [(one,), (two,)] = label_keys([label_of(file)], [label_of(null_file)])
         if None not in (one, two) and one != two:
             raise ValueError(
-                f"{told[0]} is of sub-{two}, {told[1]} of sub-{one}; give both in one "
+                f"{both[0]} is of sub-{two}, {both[1]} of sub-{one}; give both in one "
                 "order of the subjects"
             )
         beside = sidecar_of(file)
         if own is not None and beside.get("run") is not None:
-            _check_run(*told, beside, own)
+            _check_run(*both, beside, own)
         elif is_npy and None in (one, two):
-            untold.append(told)
-    if untold:
+            unknown.append(both)
+    if unknown:
         warn(
-            f"nothing says whether {untold[0][0]} are the permuted maps of "
-            f"{untold[0][1]}: {len(untold)} of {len(files)} are matched by their "
+            f"nothing says whether {unknown[0][0]} are the permuted maps of "
+            f"{unknown[0][1]}: {len(unknown)} of {len(files)} are matched by their "
             "order; keep what save_null writes beside them, or put sub-<label> into "
             "the names"
         )

@@ -229,8 +229,8 @@ def _of_these_subjects(shared, columns, options):
     bounds = []
     for first in range(0, len(columns), width):
         rows = shared.index[:, columns[first : first + width]]
-        told = list(map(_outcomes, shared.results, rows))
-        bounds.append(subjects_accuracy_lower_bound(told, **options))
+        outcomes = list(map(_outcomes, shared.results, rows))
+        bounds.append(subjects_accuracy_lower_bound(outcomes, **options))
     return np.concatenate(bounds)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.images import to_img
-from neuroextrap.images._opening import flat_values
+from neuroextrap.images._loading import flat_values
 from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._pvalues import LEVEL

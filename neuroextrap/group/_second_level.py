@@ -14,19 +14,15 @@ from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.group._alike import (
-    findings_of_variances,
-    in_order_of,
-    per_subject,
-)
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_design import (
     SecondLevelOptions,
     as_expression,
+    findings_of_variances,
     resolve_test,
 )
 from neuroextrap.group._subjects import SubjectMaps, read_differences
-from neuroextrap.images._loading import variance_smoother
+from neuroextrap.images._maskers import variance_smoother
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
@@ -158,13 +154,12 @@ def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
             "voxels that all subjects have, or leave subjects out"
         )
     subjects = read_differences(imgs, asked, repeated=blocks is not None)
-    contrast, files = as_expression(contrast), subjects.files
-    groups = per_subject(asked.variance_groups, "variance_groups", files)
-    rows = {"blocks": per_subject(blocks, "blocks", files), "groups": groups}
-    design = in_order_of(files, design_matrix, "design_matrix")
-    test = resolve_test(design, contrast, len(files))
-    compared = Comparison.of(subjects, asked, test, contrast=contrast, **rows)
-    return compared.maps()
+    contrast = as_expression(contrast)
+    groups = subjects.one_each(asked.variance_groups, "variance_groups")
+    rows = {"blocks": subjects.one_each(blocks, "blocks"), "groups": groups}
+    design = subjects.in_order(design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(subjects.values))
+    return Comparison.of(subjects, asked, test, contrast=contrast, **rows).maps()
 
 
 @dataclass(frozen=True)
@@ -188,9 +183,7 @@ class Comparison:
         above = subjects.values - asked.baseline
         usable = _varying(above, subjects.usable, test)
         shown = np.where(usable, subjects.values, np.nan)
-        findings = findings_of_variances(given["groups"])
-        about = {"findings": (*subjects.findings, *findings), "values": shown}
-        subjects = subjects._replace(usable=usable, **about)
+        subjects = subjects._replace(usable=usable, values=shown)
         known = np.isfinite(above[:, usable])
         n_known = known.sum(axis=0).astype(float) if asked.min_subjects else None
         values = np.where(known, above[:, usable], 0.0)
@@ -243,8 +236,8 @@ class Comparison:
 
     def maps(self):
         """Return the RegionMaps of the test."""
-        asked, scorer = self.asked, self.scorer()
-        tell(findings_of_variances(self.groups))
+        asked, scorer, subjects = self.asked, self.scorer(), self.subjects
+        tell(findings := findings_of_variances(self.groups))
         corrections, arrangements = self.corrections(), self.arrangements()
         progress = Progress(asked.verbose, unit="permutations")
         how: dict[str, Any] = {"run": partial(_in_threads, asked.n_jobs)}
@@ -254,7 +247,7 @@ class Comparison:
         return group_maps(
             "second_level",
             self.estimates() | tested,
-            self.subjects,
+            subjects._replace(findings=(*subjects.findings, *findings)),
             discoveries=discoveries,
             null_maxima=maxima,
             options=self.described(scorer, arrangements),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from neuroextrap.design._findings import P_VALUES, Finding
 from neuroextrap.group._subjects import MapOptions, check_count
 from neuroextrap.images._sample_options import check_fwhm
 from neuroextrap.stats._linear_scores import linear_test
@@ -26,6 +27,7 @@ from neuroextrap.stats._validation import (
 _STATISTICS = ("t", "mean", "median")
 _ERRORS = (None, "exchangeable", "symmetric")
 _LARGEST_P = 0.5
+_FEWEST = 20  # subjects of one variance with whom the level holds at .001
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +163,25 @@ class SecondLevelOptions(MapOptions):
             raise ValueError(f"baseline={self.baseline!r} must be a finite number")
 
 
+def findings_of_variances(groups):
+    """Return a Finding about groups of too few subjects, if there are any."""
+    sizes = () if groups is None else np.unique(groups, return_counts=True)[1]
+    fewest = int(min(sizes, default=_FEWEST))
+    if fewest >= _FEWEST:
+        return ()
+    few = Finding(
+        "small_variance_groups",
+        "doubtful",
+        fewest,
+        P_VALUES,
+        f"variance_groups has a group of {fewest} subjects",
+        "small p-values are too frequent if variances differ",
+        f"have {_FEWEST} or more in every group, or leave variance_groups out if "
+        "variances are alike",
+    )
+    return (few,)
+
+
 def resolve_test(design_matrix, contrast, n_subjects):
     """Return the `LinearTest` of a design (None: the mean) and a contrast."""
     if design_matrix is None:
@@ -169,7 +190,7 @@ def resolve_test(design_matrix, contrast, n_subjects):
                 f"contrast={brief(contrast)} needs a design_matrix; without one the "
                 "mean over subjects is tested"
             )
-        return linear_test(np.ones((n_subjects, 1)), [1.0])
+        design_matrix, contrast = np.ones((n_subjects, 1)), [1.0]
     names = [str(name) for name in getattr(design_matrix, "columns", ())]
     matrix = _as_numbers(design_matrix)
     if matrix.ndim != 2 or len(matrix) != n_subjects:

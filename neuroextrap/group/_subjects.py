@@ -1,33 +1,36 @@
-"""One map of each subject: opened, compared with the others, masked and read."""
+"""One map of each subject: whose it is, compared with the others, masked and read."""
 
+import os
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
 
-from neuroextrap.group._alike import (
-    allowed_names,
-    compared,
-    name_subjects,
-    order_of_pairs,
-    places_of_repeats,
-)
-from neuroextrap.images._loading import load_opened, neighbor_pairs
-from neuroextrap.images._maskers import masker_of_maps
-from neuroextrap.images._opening import (
-    check_one_space,
+from neuroextrap.group._alike import allowed_names, findings_of_maps
+from neuroextrap.images._bids_names import loose_entities
+from neuroextrap.images._loading import (
     check_same_grid,
-    list_images,
+    finite_masker,
+    load_opened,
     mapped,
+    neighbor_pairs,
     read_image,
 )
+from neuroextrap.images._maskers import resolve_masker
+from neuroextrap.images._opening import check_one_space, list_images
 from neuroextrap.maps._files import check_results
-from neuroextrap.stats._validation import brief, check_flags, check_numbers
+from neuroextrap.maps._provenance import read_json
+from neuroextrap.stats._rearrangement_test import pairs_among
+from neuroextrap.stats._validation import brief, check_flags, check_numbers, warn
 
 _MOST = 10**8
 """Permutations and resamples that nobody waits for."""
+_ID = "participant_id"
 _N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
 
 
@@ -74,12 +77,46 @@ class SubjectMaps(NamedTuple):
     """One map of each subject, and where each comes from."""
 
     values: np.ndarray  # (n_subjects, n_features)
-    usable: np.ndarray  # (n_features,), finite in every subject
-    masker: object  # fitted; None for arrays
+    usable: Any = None  # (n_features,), finite in every subject
+    masker: Any = None  # fitted; None for arrays
     files: tuple = ()  # None for one that is not in a file of its own
+    labels: tuple = ()  # of subjects, in the names of files, or None
     names: tuple = ()
     quantity: str = ""  # what all maps are of (accuracy, say), if known
     findings: tuple = ()
+
+    def in_order(self, table, name):
+        """Return a table with its rows in the order of the subjects, by names."""
+        if not isinstance(table, (pd.DataFrame, pd.Series)):
+            return table
+        if _ID in getattr(table, "columns", ()):
+            table = table.set_index(_ID)
+        index = table.index
+        if _ID in index.names:
+            rows = list(index.get_level_values(_ID))
+        else:
+            plain = index.equals(pd.RangeIndex(len(index)))
+            rows = [None] * len(index) if plain else list(index)
+        if len(rows) != len(self.labels) and None in (*rows, *self.labels):
+            return table  # its shape says what is wrong
+        order = _matching_order(self.labels, rows, ("imgs", name))
+        return table if order is None else table.iloc[order]
+
+    def one_each(self, values, name):
+        """Return one value per subject, in their order, or None."""
+        if values is None:
+            return None
+        values = self.in_order(values, name)
+        try:
+            array = np.asarray(values)
+        except ValueError:  # lists of different lengths
+            array = np.empty((0, 0))
+        if array.shape != (len(self.files),):
+            raise ValueError(
+                f"{name} must have one entry per subject ({len(self.files)}); got "
+                f"shape {array.shape}"
+            )
+        return array
 
     def neighbors(self, adjacency):
         """Return the pairs of neighbors among the features that are tested."""
@@ -92,10 +129,7 @@ class SubjectMaps(NamedTuple):
                 "adjacency is for arrays; images have neighbors of their own, so leave "
                 "it out"
             )
-        place = np.full(len(self.usable), -1, dtype=np.intp)
-        place[self.usable] = np.arange(self.usable.sum())
-        kept = place[pairs]
-        return kept[(kept >= 0).all(axis=1)]
+        return pairs_among(np.flatnonzero(self.usable), pairs, len(self.usable))
 
 
 def _pairs_of(adjacency, n_features):
@@ -119,27 +153,46 @@ def _pairs_of(adjacency, n_features):
 
 def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
     """Return SubjectMaps of an array, one 4-D image, or an image each."""
-    named, masker, findings = [], None, ()
     if isinstance(imgs, np.ndarray):
-        values = _of_array(imgs, asked.mask, name)
+        maps = SubjectMaps(_of_array(imgs, asked.mask, name))
     else:
-        named = list_images(imgs, name, check_results)
-        if not asked.allow_native_space:
-            check_one_space(named, name)
-        findings = compared(named, asked, name, repeated=repeated)
-        masker = masker_of_maps(named, asked.mask, in_any=min_subjects is not None)
-        values = load_opened(named, masker)
-    usable = _usable(values, name, min_subjects)
-    one_each = len(named) == len(values)
-    files = tuple(img.file for img in named) if one_each else (None,) * len(values)
-    about = files, name_subjects(files), _quantity(named), findings
-    return SubjectMaps(values, usable, masker, *about)
+        how = {"in_any": min_subjects is not None, "repeated": repeated}
+        maps = _of_images(imgs, asked, name, **how)
+    maps = maps._replace(usable=_usable(maps.values, name, min_subjects))
+    if len(maps.files) != len(maps.values):  # not one each
+        nobody = (None,) * len(maps.values)
+        maps = maps._replace(files=nobody, labels=nobody)
+    return maps._replace(names=name_subjects(maps.files, maps.labels, numbered=True))
 
 
-def _quantity(named):
-    """Return what all maps are of, "" if that is not known."""
-    found = {img.entities.get("desc", "") for img in named if img.file}
-    return found.pop() if len(found) == 1 else ""
+def _of_images(imgs, asked, name, *, in_any, repeated):
+    """Return SubjectMaps of images, which are compared before they are read."""
+    named = list_images(imgs, name, check_results)
+    if not asked.allow_native_space:
+        check_one_space(named, name)
+    about = _compared(named, name, asked.allow_mixed, repeated=repeated)
+    if asked.mask is None:
+        masker = finite_masker(named, in_any=in_any)
+    else:
+        masker = resolve_masker(asked.mask)
+    return SubjectMaps(load_opened(named, masker), masker=masker, **about)
+
+
+def _compared(named, name, allow_mixed, *, repeated):
+    """Return what SubjectMaps tell of images; ValueError unless they go together."""
+    files = tuple(img.file for img in named)
+    labels = tuple(img.entities.get("sub") for img in named)
+    check_distinct(files, name, () if repeated else labels)
+    findings = findings_of_maps(
+        name_subjects(files, labels),
+        [sidecar_of(file) for file in files],
+        name,
+        allow_mixed=allow_mixed,
+        one_each=all(img.n_samples is None for img in named),
+    )
+    known = {img.entities.get("desc", "") for img in named if img.file}
+    about = {"files": files, "labels": labels, "findings": findings}
+    return about | {"quantity": known.pop() if len(known) == 1 else ""}
 
 
 def _of_array(values, mask, name):
@@ -175,6 +228,31 @@ def _usable(values, name, min_subjects):
     return usable
 
 
+def places_of_repeats(keys):
+    """Return each key that comes several times, but None, with its first two places."""
+    places = defaultdict(list)
+    for number, key in enumerate(keys):
+        if key is not None:
+            places[key].append(number)
+    return [(key, *found[:2]) for key, found in places.items() if len(found) > 1]
+
+
+def check_distinct(files, name, labels=()):
+    """Raise if two of several files (or None) are one, warn if two labels are."""
+    paths = [None if file is None else os.path.realpath(file) for file in files]
+    for path, first, second in places_of_repeats(paths):
+        raise ValueError(
+            f"{name}[{first}] and {name}[{second}] are both {path}; give every subject "
+            "once"
+        )
+    for label, first, second in places_of_repeats(labels):
+        warn(
+            f"{name}[{first}] and {name}[{second}] are both of sub-{label} "
+            f"({files[first]}, {files[second]}) and count as two subjects; if they "
+            "are one, average the maps first"
+        )
+
+
 def check_different(values, name):
     """Raise if two rows of (n_subjects, n_features) are the same in float32."""
     with np.errstate(over="ignore"):
@@ -207,14 +285,17 @@ def read_differences(imgs, asked, *, repeated):
 
 def _paired_values(subjects, others):
     """Return the values of the others in the order of the subjects."""
-    values = others.values
+    values, labels = others.values, (subjects.labels, others.labels)
     if values.shape != subjects.values.shape:
         raise ValueError(
             f"imgs and paired_imgs have shapes {subjects.values.shape} and "
             f"{values.shape}; give two maps of each subject, in one order"
         )
     check_different(values, "paired_imgs")
-    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
+    first, second = ({*keys} - {None} for keys in label_keys(*labels))
+    if first.isdisjoint(second):  # patients, and controls matched to them
+        return values
+    order = _matching_order(*labels, ("imgs", "paired_imgs"))
     return values if order is None else values[order]
 
 
@@ -228,3 +309,72 @@ def differences_of(imgs, others):
         img.file_map["image"].filename = first.file
         found.append(img)
     return found
+
+
+def sidecar_of(file):
+    """Return the sidecar of a map (None: not in a file), empty if there is none."""
+    beside = Path(str(file).removesuffix(".gz").removesuffix(".nii") + ".json")
+    return read_json(beside) if file is not None and beside.is_file() else {}
+
+
+def label_of(file):
+    """Return the label of the subject in a path, or None."""
+    return None if file is None else loose_entities(file).get("sub")
+
+
+def name_subjects(files, labels, *, numbered=False):
+    """Name subjects by labels or files, or, where these repeat, by paths or numbers."""
+    if None not in files:
+        names = tuple(
+            Path(file).name.partition(".nii")[0] if label is None else f"sub-{label}"
+            for file, label in zip(files, labels, strict=True)
+        )
+        if len(set(names)) == len(names):
+            return names
+    numbers = tuple(str(number) for number in range(1, len(files) + 1))
+    return numbers if numbered else _from_shared_folder(files)
+
+
+def _from_shared_folder(files):
+    """Return paths from the folder on that all have in common, which nobody is told."""
+    if None in files or len({os.path.isabs(file) for file in files}) > 1:
+        return files
+    root = os.path.commonpath(files)
+    return [os.path.relpath(file, root) for file in files]
+
+
+def _matching_order(first, second, names):
+    """Return where in `second` the subject of each label in `first` is, or None."""
+    first, second = label_keys(first, second)
+    pairs = [pair for pair in zip(first, second, strict=False) if None not in pair]
+    differing = [f"{one!r} is paired with {two!r}" for one, two in pairs if one != two]
+    alike = len(first) == len(second)
+    if alike and not differing:
+        return None
+    is_unique = None not in first and len(set(first)) == len(first)
+    if alike and is_unique and set(first) == set(second):
+        return [second.index(label) for label in first]
+    why = differing[0] if alike else f"there are {len(first)} and {len(second)}"
+    raise ValueError(
+        f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
+        f"{why}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
+        f"{_lacking(first, second)}); give the same subjects in both, each once, or, "
+        "if the order is right, an array or a table without names "
+        "(reset_index(drop=True))"
+    )
+
+
+def _lacking(labels, others):
+    """Name what is among the others only."""
+    return ", ".join(x for x in others if x not in {None, *labels}) or "none"
+
+
+def label_keys(*lists):
+    """Return labels as text without sub-, 08 as 8 unless that makes two into one."""
+    texts, short = [], []
+    for labels in lists:
+        known = [None if x is None else str(x).removeprefix("sub-") for x in labels]
+        texts.append(known)
+        short.append([str(int(x)) if x and x.isdecimal() else x for x in known])
+    joined = any(len(set(a)) < len(set(b)) for a, b in zip(short, texts, strict=True))
+    return texts if joined else short

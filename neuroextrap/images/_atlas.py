@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 from nibabel.affines import apply_affine
 
-from neuroextrap.images._loading import feature_values, is_surface_masker
-from neuroextrap.images._opening import (
-    NamedImage,
-    check_single,
+from neuroextrap.images._loading import (
+    feature_values,
     flat_values,
-    open_image,
+    is_surface_masker,
     read_image,
 )
+from neuroextrap.images._opening import NamedImage, check_single, open_image
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.stats._validation import warn
 

@@ -51,7 +51,7 @@ def check_private(folder):
     The folder above may have the sticky bit, as /tmp does.
     """
     above, inside = folder.absolute().parent, folder / "joblib"
-    alone = functools.cache(_is_alone)
+    is_alone = functools.cache(_is_alone)
     for path in chain([above, folder, inside], inside.rglob("*")):
         try:
             status = path.stat()
@@ -59,7 +59,7 @@ def check_private(folder):
             continue
         sticky = path == above and status.st_mode & stat.S_ISVTX
         mine = status.st_uid in (os.getuid(), 0)
-        if not mine or not (sticky or not _others_can_write(status, alone)):
+        if not mine or not (sticky or not _others_can_write(status, is_alone)):
             remedy = f"go-w {above}" if path == above else f"-R go-w {folder}"
             raise ValueError(
                 f"memory={str(folder)!r} holds pickles, which run code when they are "
@@ -68,10 +68,10 @@ def check_private(folder):
             )
 
 
-def _others_can_write(status, alone):
+def _others_can_write(status, is_alone):
     """Return whether anyone but a file's owner may write; a group may be its own."""
     by_group = status.st_mode & stat.S_IWGRP
-    by_group = by_group and not alone(status.st_uid, status.st_gid)
+    by_group = by_group and not is_alone(status.st_uid, status.st_gid)
     return bool(status.st_mode & stat.S_IWOTH or by_group)
 
 

@@ -11,9 +11,11 @@ from neuroextrap.images._loading import (
     check_masker,
     cleans_over_time,
     load_opened,
-    mean_gray_levels,
+    mean_volume,
+    new_volume,
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
+from neuroextrap.images._opening import MNI, NamedImage
 from neuroextrap.images._sample_options import BETAS, SampleOptions, clean_runs
 from neuroextrap.images._sample_plans import (
     cells_of,
@@ -22,6 +24,11 @@ from neuroextrap.images._sample_plans import (
     trials_of_runs,
 )
 from neuroextrap.stats._shared_options import as_options, takes_options
+
+_MOST_SINGLE = 20  # single volumes that are averaged
+_LEAST_POSITIVE = 0.95
+_BRIGHTEST = 98
+_LEVELS = 255
 
 
 @dataclass(frozen=True)
@@ -51,11 +58,11 @@ def read_volumes(imgs, events, masker, options):
         cleaning = replace(cleaning, confounds=[None] * len(confounds))
     data = load_opened(named, masker, confounds)
     own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
-    told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
-    if len(set(told)) < len(told):
-        told = [f"run {run}" for run in own]
+    names_of_runs = [named[cleaning.series[rows[0]]].name for rows in own.values()]
+    if len(set(names_of_runs)) < len(names_of_runs):
+        names_of_runs = [f"run {run}" for run in own]
     some = some_columns(data, SERIES_COLUMNS).astype(float)
-    check_series_apart([some[rows] for rows in own.values()], told)
+    check_series_apart([some[rows] for rows in own.values()], names_of_runs)
     data = clean_runs(data, runs, cleaning)
     bg_img = mean_gray_levels(named, masker.mask_img_)
     return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
@@ -89,6 +96,27 @@ def read_betas(imgs, events, masker, options):
     y, runs = labels_of_trials(run_trials)
     bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
     return LabeledSamples(np.concatenate(betas), y, runs, masker, bg_img)
+
+
+def mean_gray_levels(named, mask_img):
+    """Return the first series' mean, 0 to 255; None in MNI space or without anatomy."""
+    mask = NamedImage("the mask", mask_img)
+    if mask.is_surface or mask.code == MNI:
+        return None
+    series = [img for img in named if (img.n_samples or 1) > 1]
+    chosen = series[:1] or named[:_MOST_SINGLE]
+    mean = np.nan_to_num(mean_volume(chosen), posinf=0, neginf=0)
+    brain = mean != 0
+    if chosen[0].shares_grid(mask):
+        brain = np.asanyarray(mask_img.dataobj).astype(bool)
+    inside = mean[brain]
+    if not len(inside) or (inside > 0).mean() < _LEAST_POSITIVE:
+        return None
+    brightest = np.percentile(inside, _BRIGHTEST)
+    if not brightest > inside.min():
+        return None
+    levels = np.rint(_LEVELS * np.clip(mean / brightest, 0, 1)).astype(np.float32)
+    return new_volume(levels, chosen[0].img)
 
 
 def _betas_of_run(run, data, model):

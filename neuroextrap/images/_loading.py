@@ -1,27 +1,24 @@
-"""Where features of a masker lie, and samples x features of images through it."""
+"""Images in memory, their grids, and their samples x features through a masker."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from nibabel import Nifti1Image
-from nibabel.affines import apply_affine, voxel_sizes
-from scipy.ndimage import gaussian_filter
+from nibabel.affines import apply_affine
 
 from neuroextrap.images._caching import cached
 from neuroextrap.images._opening import (
-    MNI,
+    ALIGNED,
     NamedImage,
-    check_same_grid,
     check_single,
     is_surface_image,
     list_images,
-    new_volume,
     open_image,
-    read_image,
+    space_code,
 )
 from neuroextrap.regions._regions import mesh_edges
-from neuroextrap.stats._validation import brief
+from neuroextrap.stats._validation import brief, one_line
 
 
 def check_masker(masker):
@@ -108,6 +105,113 @@ def at_features(img, masker):
     return np.asanyarray(img.dataobj)[mask_lattice(masker)[0]]
 
 
+def read_image(named):
+    """Return a named image with its data in memory; ValueError names a corrupt file."""
+    if named.is_surface or isinstance(named.img.dataobj, np.ndarray):
+        return named
+    try:
+        data = np.asanyarray(named.img.dataobj)
+    except MemoryError as error:
+        raise MemoryError(
+            f"{named.name}, of shape {named.img.shape}, does not fit into memory; if "
+            "that is not its shape, it is corrupt, so copy or compute it again"
+        ) from error
+    except Exception as error:  # whatever is wrong with the bytes of others
+        raise ValueError(
+            f"{named.name} cannot be read, it is truncated or corrupt "
+            f"({one_line(error)}); copy or compute it again"
+        ) from error
+    if data.dtype.kind in "iu" and data.dtype.itemsize == 8:
+        data = data.astype(np.float64)
+    return NamedImage(named.name, new_volume(data, named.img))
+
+
+def flat_values(img):
+    """Return the values of an image in memory in one row, of a surface side by side."""
+    if hasattr(img, "dataobj"):
+        return np.ravel(np.asanyarray(img.dataobj))
+    return np.concatenate([np.ravel(part) for part in img.data.parts.values()])
+
+
+def mapped(function, *imgs):
+    """Return the image that a function makes of the arrays of images on one grid."""
+    first = imgs[0]
+    if not is_surface_image(first):
+        arrays = [np.asanyarray(img.dataobj) for img in imgs]
+        return new_volume(function(*arrays), first)
+    from nilearn.surface import SurfaceImage
+
+    parts = {
+        name: function(*(np.asarray(img.data.parts[name]) for img in imgs))
+        for name in first.data.parts
+    }
+    return SurfaceImage(mesh=first.mesh, data=parts)
+
+
+def new_volume(data, like, code=None):
+    """Return a NIfTI volume with the affine of another, and its code (or `code`)."""
+    img = Nifti1Image(data, like.affine)
+    code = (space_code(like) if code is None else code) or ALIGNED
+    for set_form in (img.set_sform, img.set_qform):
+        set_form(np.asarray(like.affine), code=code)
+    img.header.set_xyzt_units("mm")
+    return img
+
+
+def check_same_grid(named, reference):
+    """Raise if an image lies on another grid or mesh than a reference."""
+    if named.is_surface != reference.is_surface:
+        raise TypeError(
+            f"{named.name} and {reference.name} are not both volumes or both "
+            "surfaces; give images of one kind"
+        )
+    if named.is_surface:
+        _check_same_mesh(named, reference)
+    elif len(named.img.shape) not in (3, 4):
+        raise ValueError(
+            f"{named.name} must have 3 or 4 dimensions, got shape {named.img.shape}; "
+            "split or squeeze it"
+        )
+    elif not named.shares_grid(reference):
+        raise ValueError(
+            f"{_unlike(named, reference)}; resample one with "
+            "nilearn.image.resample_to_img"
+        )
+
+
+def _unlike(named, reference):
+    """Say how the grids of two volumes differ."""
+    shape, expected = named.img.shape[:3], reference.img.shape[:3]
+    if shape != expected:
+        return f"{named.name} has shape {shape} but {reference.name} has {expected}"
+    one, two = (
+        " ".join(f"{number:.7g}" for number in img.img.affine[:3].ravel())
+        for img in (named, reference)
+    )
+    return f"{named.name} has another affine than {reference.name}: {one} against {two}"
+
+
+def _check_same_mesh(named, reference):
+    """Raise if hemispheres, numbers of vertices or faces differ."""
+    parts, expected = named.img.mesh.parts, reference.img.mesh.parts
+    same = parts.keys() == expected.keys() and all(
+        parts[side].n_vertices == expected[side].n_vertices
+        and np.array_equal(parts[side].faces, expected[side].faces)
+        for side in parts
+    )
+    if not same:
+        one, two = (
+            ", ".join(
+                f"{side} {mesh.n_vertices} vertices" for side, mesh in own.items()
+            )
+            for own in (parts, expected)
+        )
+        raise ValueError(
+            f"{named.name} has another mesh ({one}) than {reference.name} ({two}); "
+            "give images of one mesh"
+        )
+
+
 def load_samples(imgs: Any, masker: Any) -> np.ndarray:
     """Return samples (n_samples, n_features) of images, with the masker's cleaning.
 
@@ -165,12 +269,9 @@ def _load_series(members, masker, confounds):
     data = np.atleast_2d(masker.transform(img, confounds=confounds))
     if data.dtype.kind != "f":
         data = data.astype(np.result_type(data.dtype, np.float32))
-    if holes is None:
-        return data
-    if cleans_over_time(masker):
-        data[:, holes.any(axis=0)] = np.nan
-    else:
-        data[holes] = np.nan
+    if holes is not None:
+        over_time = cleans_over_time(masker)
+        data[(slice(None), holes.any(axis=0)) if over_time else holes] = np.nan
     return data
 
 
@@ -218,6 +319,34 @@ def _holes_of_image(named, masker):
     return np.atleast_2d(~np.isfinite(at_features(named.img, masker)).T)
 
 
+def finite_masker(named, *, in_any=False):
+    """Return a fitted masker of what is finite in the first image, or in any."""
+    from nilearn.maskers import NiftiMasker, SurfaceMasker
+
+    first, used = named[0], named if in_any else named[:1]
+    for img in used[1:]:
+        check_same_grid(img, NamedImage("the mask", first.img))
+    imgs = [read_image(img).img for img in used]
+    if not (in_any or first.is_surface or first.n_samples is None):
+        imgs = [imgs[0].slicer[..., 0]]
+    mask = finite_mask(*imgs)
+    if not flat_values(mask).any():
+        raise ValueError("mask is an empty mask; give one with non-zero voxels")
+    kind = SurfaceMasker if first.is_surface else NiftiMasker
+    return kind(mask_img=mask, reports=False, standardize=None).fit()
+
+
+def finite_mask(*imgs):
+    """Return the 8-bit mask of what is finite in at least one sample of some images."""
+    n_axes = 1 if is_surface_image(imgs[0]) else 3
+
+    def finite(*arrays):
+        samples = [np.isfinite(a).reshape(*a.shape[:n_axes], -1) for a in arrays]
+        return np.any([a.any(axis=-1) for a in samples], axis=0).astype("uint8")
+
+    return mapped(finite, *imgs)
+
+
 def neighbor_pairs(masker):
     """Return pairs (n_pairs, 2) of voxels that share a face, vertices an edge."""
     pairs = []
@@ -237,25 +366,6 @@ def neighbor_pairs(masker):
     return known[(known >= 0).all(axis=1)]
 
 
-def variance_smoother(masker, usable, fwhm):
-    """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
-    if masker is None or is_surface_masker(masker):
-        raise ValueError(
-            "variance_fwhm needs voxels of volumes; leave it out for other maps"
-        )
-    mask, affine = mask_lattice(masker)
-    where = np.flatnonzero(mask)[usable]
-    sigma = fwhm / np.sqrt(8 * np.log(2)) / voxel_sizes(affine)
-
-    def smoothed(values):
-        volume = np.zeros(mask.shape)
-        volume.flat[where] = values
-        return gaussian_filter(volume, sigma, mode="constant").flat[where]
-
-    weight = smoothed(np.ones(len(where)))
-    return lambda maps: np.stack([smoothed(values) / weight for values in maps])
-
-
 def mean_volume(named):
     """Return the mean of all samples of volumes, (nx, ny, nz), an image at a time."""
     total, n_samples = 0.0, 0
@@ -264,30 +374,3 @@ def mean_volume(named):
         total = total + data.reshape(*data.shape[:3], -1).sum(axis=3, dtype=float)
         n_samples += img.n_samples or 1
     return total / n_samples
-
-
-_MOST_SINGLE = 20  # single volumes that are averaged
-_LEAST_POSITIVE = 0.95
-_BRIGHTEST = 98
-_LEVELS = 255
-
-
-def mean_gray_levels(named, mask_img):
-    """Return the first series' mean, 0 to 255; None in MNI space or without anatomy."""
-    mask = NamedImage("the mask", mask_img)
-    if mask.is_surface or mask.code == MNI:
-        return None
-    series = [img for img in named if (img.n_samples or 1) > 1]
-    chosen = series[:1] or named[:_MOST_SINGLE]
-    mean = np.nan_to_num(mean_volume(chosen), posinf=0, neginf=0)
-    brain = mean != 0
-    if chosen[0].shares_grid(mask):
-        brain = np.asanyarray(mask_img.dataobj).astype(bool)
-    inside = mean[brain]
-    if not len(inside) or (inside > 0).mean() < _LEAST_POSITIVE:
-        return None
-    brightest = np.percentile(inside, _BRIGHTEST)
-    if not brightest > inside.min():
-        return None
-    levels = np.rint(_LEVELS * np.clip(mean / brightest, 0, 1)).astype(np.float32)
-    return new_volume(levels, chosen[0].img)

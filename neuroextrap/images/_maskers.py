@@ -7,31 +7,34 @@ from typing import Any
 
 import numpy as np
 from nibabel import Nifti1Image
+from nibabel.affines import voxel_sizes
 from numpy.typing import ArrayLike
+from scipy.ndimage import gaussian_filter
 from sklearn.base import clone
 
 from neuroextrap.images._caching import cached, set_memory
 from neuroextrap.images._loading import (
     check_masker,
+    check_same_grid,
+    finite_mask,
+    flat_values,
     is_surface_masker,
+    mapped,
+    mask_lattice,
     mean_volume,
+    new_volume,
+    read_image,
     resamples,
     surface_mesh,
 )
 from neuroextrap.images._opening import (
     ALIGNED,
     MNI,
-    NamedImage,
-    check_same_grid,
     check_single,
-    flat_values,
     is_surface_image,
     list_images,
-    mapped,
-    new_volume,
     open_file,
     open_image,
-    read_image,
     space_code,
 )
 from neuroextrap.stats._validation import brief, is_integer, real_array
@@ -111,26 +114,10 @@ def _agreed_code(named, mask):
             of_mni = all(label.lower().startswith("mni") for label in labels)
             return MNI if of_mni else ALIGNED
     for group in (named, [mask]):
-        told = {img.code for img in group} & set(_TELLING)
-        if told:
-            return told.pop() if len(told) == 1 else ALIGNED
+        codes = {img.code for img in group} & set(_TELLING)
+        if codes:
+            return codes.pop() if len(codes) == 1 else ALIGNED
     return ALIGNED
-
-
-def masker_of_maps(named, mask, in_any):
-    """Return a fitted masker: of a mask, or what is finite in the first map, or any."""
-    if mask is not None:
-        return resolve_masker(mask)
-    from nilearn.maskers import NiftiMasker, SurfaceMasker
-
-    first = named[0]
-    imgs = [img.img for img in (named if in_any else named[:1])]
-    if not (in_any or first.is_surface or first.n_samples is None):
-        imgs = [first.img.slicer[..., 0]]
-    mask = NamedImage("mask", finite_mask(*imgs))
-    _check_binary(mask)
-    kind = SurfaceMasker if first.is_surface else NiftiMasker
-    return kind(mask_img=mask.img, reports=False, standardize=None).fit()
 
 
 def _unfitted(mask, named):
@@ -235,17 +222,6 @@ def mni152_mask(resolution: int = 3) -> Any:
     return new_volume(np.asanyarray(mask.dataobj), mask, MNI)
 
 
-def finite_mask(*imgs):
-    """Return the 8-bit mask of what is finite in at least one sample of some images."""
-    n_axes = 1 if is_surface_image(imgs[0]) else 3
-
-    def finite(*arrays):
-        samples = [np.isfinite(a).reshape(*a.shape[:n_axes], -1) for a in arrays]
-        return np.any([a.any(axis=-1) for a in samples], axis=0).astype("uint8")
-
-    return mapped(finite, *imgs)
-
-
 def mask_of(masker):
     """Return the 8-bit mask, 0 and 1, of a fitted masker."""
     return mapped(lambda mask: mask.astype(bool).astype(np.uint8), masker.mask_img_)
@@ -275,6 +251,25 @@ def smooth_by(masker, fwhm):
             f"{masker.smoothing_fwhm:g} mm; set it in one place only"
         )
     masker.set_params(smoothing_fwhm=fwhm)
+
+
+def variance_smoother(masker, usable, fwhm):
+    """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
+    if masker is None or is_surface_masker(masker):
+        raise ValueError(
+            "variance_fwhm needs voxels of volumes; leave it out for other maps"
+        )
+    mask, affine = mask_lattice(masker)
+    where = np.flatnonzero(mask)[usable]
+    sigma = fwhm / np.sqrt(8 * np.log(2)) / voxel_sizes(affine)
+
+    def smoothed(values):
+        volume = np.zeros(mask.shape)
+        volume.flat[where] = values
+        return gaussian_filter(volume, sigma, mode="constant").flat[where]
+
+    weight = smoothed(np.ones(len(where)))
+    return lambda maps: np.stack([smoothed(values) / weight for values in maps])
 
 
 def to_img(values: ArrayLike, masker: Any) -> Any:

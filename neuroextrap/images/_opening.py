@@ -1,13 +1,13 @@
-"""Volumes and series on the cortex, opened and read by names that errors can show."""
+"""Volumes and series on the cortex, opened by names that errors can show."""
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from glob import glob
 from typing import Any
 
 import nibabel
 import numpy as np
-from nibabel import Nifti1Image
 from nibabel.affines import apply_affine, voxel_sizes
 
 from neuroextrap.images._bids_names import loose_entities, name_order
@@ -63,7 +63,7 @@ class NamedImage:
             shape = self.img.shape[3:]
         return int(np.prod(shape)) if shape else None
 
-    @property
+    @cached_property
     def entities(self):
         """The ``key-label`` pairs of the file's name."""
         return {} if self.file is None else loose_entities(self.file)
@@ -153,27 +153,6 @@ def list_images(imgs, name="imgs", check=None):
     return opened
 
 
-def read_image(named):
-    """Return a named image with its data in memory; ValueError names a corrupt file."""
-    if named.is_surface or isinstance(named.img.dataobj, np.ndarray):
-        return named
-    try:
-        data = np.asanyarray(named.img.dataobj)
-    except MemoryError as error:
-        raise MemoryError(
-            f"{named.name}, of shape {named.img.shape}, does not fit into memory; if "
-            "that is not its shape, it is corrupt, so copy or compute it again"
-        ) from error
-    except Exception as error:  # whatever is wrong with the bytes of others
-        raise ValueError(
-            f"{named.name} cannot be read, it is truncated or corrupt "
-            f"({one_line(error)}); copy or compute it again"
-        ) from error
-    if data.dtype.kind in "iu" and data.dtype.itemsize == 8:
-        data = data.astype(np.float64)
-    return NamedImage(named.name, new_volume(data, named.img))
-
-
 def open_file(path, name):
     """Open a series on the cortex, or what nibabel knows (lazily for volumes)."""
     if not os.path.isfile(path):
@@ -221,39 +200,6 @@ def files_of(imgs, name="imgs"):
     return [file for file in files if file is not None]
 
 
-def check_same_grid(named, reference):
-    """Raise if an image lies on another grid or mesh than a reference."""
-    if named.is_surface != reference.is_surface:
-        raise TypeError(
-            f"{named.name} and {reference.name} are not both volumes or both "
-            "surfaces; give images of one kind"
-        )
-    if named.is_surface:
-        _check_same_mesh(named, reference)
-    elif len(named.img.shape) not in (3, 4):
-        raise ValueError(
-            f"{named.name} must have 3 or 4 dimensions, got shape {named.img.shape}; "
-            "split or squeeze it"
-        )
-    elif not named.shares_grid(reference):
-        raise ValueError(
-            f"{_unlike(named, reference)}; resample one with "
-            "nilearn.image.resample_to_img"
-        )
-
-
-def _unlike(named, reference):
-    """Say how the grids of two volumes differ."""
-    shape, expected = named.img.shape[:3], reference.img.shape[:3]
-    if shape != expected:
-        return f"{named.name} has shape {shape} but {reference.name} has {expected}"
-    one, two = (
-        " ".join(f"{number:.7g}" for number in img.img.affine[:3].ravel())
-        for img in (named, reference)
-    )
-    return f"{named.name} has another affine than {reference.name}: {one} against {two}"
-
-
 def check_one_space(named, name):
     """Raise if maps lie in subjects' own spaces, by their names, headers and grids."""
     volumes = [img for img in named if not img.is_surface]
@@ -287,49 +233,6 @@ def check_single(named, remedy):
         )
 
 
-def flat_values(img):
-    """Return the values of an image in memory in one row, of a surface side by side."""
-    if hasattr(img, "dataobj"):
-        return np.ravel(np.asanyarray(img.dataobj))
-    return np.concatenate([np.ravel(part) for part in img.data.parts.values()])
-
-
-def _check_same_mesh(named, reference):
-    """Raise if hemispheres, numbers of vertices or faces differ."""
-    parts, expected = named.img.mesh.parts, reference.img.mesh.parts
-    same = parts.keys() == expected.keys() and all(
-        parts[side].n_vertices == expected[side].n_vertices
-        and np.array_equal(parts[side].faces, expected[side].faces)
-        for side in parts
-    )
-    if not same:
-        one, two = (
-            ", ".join(
-                f"{side} {mesh.n_vertices} vertices" for side, mesh in own.items()
-            )
-            for own in (parts, expected)
-        )
-        raise ValueError(
-            f"{named.name} has another mesh ({one}) than {reference.name} ({two}); "
-            "give images of one mesh"
-        )
-
-
-def mapped(function, *imgs):
-    """Return the image that a function makes of the arrays of images on one grid."""
-    first = imgs[0]
-    if not is_surface_image(first):
-        arrays = [np.asanyarray(img.dataobj) for img in imgs]
-        return new_volume(function(*arrays), first)
-    from nilearn.surface import SurfaceImage
-
-    parts = {
-        name: function(*(np.asarray(img.data.parts[name]) for img in imgs))
-        for name in first.data.parts
-    }
-    return SurfaceImage(mesh=first.mesh, data=parts)
-
-
 def space_code(img):
     """Return the NIfTI code of the affine that is in use; 0 where there is none."""
     if not hasattr(img, "get_sform"):
@@ -338,13 +241,3 @@ def space_code(img):
         int(get(coded=True)[1] or 0) for get in (img.get_sform, img.get_qform)
     )
     return sform or qform
-
-
-def new_volume(data, like, code=None):
-    """Return a NIfTI volume with the affine of another, and its code (or `code`)."""
-    img = Nifti1Image(data, like.affine)
-    code = (space_code(like) if code is None else code) or ALIGNED
-    for set_form in (img.set_sform, img.set_qform):
-        set_form(np.asarray(like.affine), code=code)
-    img.header.set_xyzt_units("mm")
-    return img

@@ -91,10 +91,9 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     >>> from neuroextrap.learning_curves import information_learning_curve
     >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=10)
+    >>> options = {"train_sizes": [3, 9], "n_splits": 8, "pattern": None}
     >>> curves = {
-    ...     name: information_learning_curve(
-    ...         data.X, data[name], data.groups, n_splits=20, pattern=None
-    ...     )
+    ...     name: information_learning_curve(data.X, data[name], data.groups, **options)
     ...     for name in ("coarse", "fine")
     ... }
     >>> compare_learning_curves(curves).best[0]

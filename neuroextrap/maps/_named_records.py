@@ -27,6 +27,23 @@ def voxel_record(name):
     return MapRecord(f"voxel_{_plain(name)}", text, _VOXEL_UNITS.get(name, "1"))
 
 
+_OF_CURVES = {
+    "sensitivity": (
+        "Sensitivity of the true label's posterior, all subjects.",
+        "squared probability per squared unit of the scans",
+    ),
+    "canonical": (
+        "Canonical maps (eigenimages), all subjects, one volume a direction.",
+        "within-class standard deviations per unit of the scans",
+    ),
+}
+
+
+def curve_record(kind, scheme):
+    """Return the record of a map of learning curves, of one scheme of labels."""
+    return MapRecord(f"{kind}_{scheme}", *_OF_CURVES[kind])
+
+
 def lesion_record(name):
     """Return the record of a map of lesions, most of which are of the voxels left."""
     record = record_of(name)

@@ -142,7 +142,9 @@ def why_untrainable(
     design, codes = plan.forward.design, plan.codes[0]
     fewest = [np.bincount(codes[train]).min() for train, _ in design.folds]
     fold = int(np.argmin(fewest))
-    first = replace(plan.forward_plan, design=design.some_folds(slice(fold, fold + 1)))
+    # the next one too where folds are cheap: loops over growing ones are those of a run
+    some = slice(fold, fold + 1 + (not plan.kernel.refits))
+    first = replace(plan.forward_plan, design=design.some_folds(some))
     try:
         next(margins_of_task(first, task_data(X, regions, np.array([sizes.argmax()]))))
     except ValueError as error:

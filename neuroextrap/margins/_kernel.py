@@ -55,7 +55,7 @@ class MarginSource(ABC):
     #: regions of a pass at most, fewer where much is kept of each
     most_regions: int = 64
     #: labelings that its compiled loops take together, whether there are as many or not
-    lanes: int = 1
+    labelings_at_once: int = 1
     #: name of the classifier if it may favor classes of many samples, else ""
     frequent_first: str = ""
 

@@ -18,7 +18,7 @@ PASS_SIZE = 2**18
 # labelings that compiled loops take together, and as many as share a look at the
 # samples where these are many
 _TOGETHER, _FEWEST = 64, 8
-# margins of a region, of which the lanes of a compiled loop are filled in any case
+# margins of a region, of which a compiled loop fills its labelings in any case
 _SMALL = 2**14
 # indicators of the classes of all labelings, kept for the next region up to this size
 _KEPT_INDICATORS = 2**26
@@ -102,7 +102,7 @@ class Plan:
         width = max(1, PASS_SIZE // in_a_pass, min(_FEWEST, 2 * PASS_SIZE // in_a_pass))
         width = max(width // _TOGETHER * _TOGETHER, min(width, _TOGETHER))
         if self.size <= _SMALL:
-            width = max(width, self.kernel.lanes)
+            width = max(width, self.kernel.labelings_at_once)
         n_batches = -(-self.n_trained // width)
         return -(-self.n_trained // n_batches)
 

@@ -113,7 +113,7 @@ def beaten_and_tied(
     """
     from neuroextrap.margins.compiled._counting import count_beaten
 
-    count = np.int8 if margins.shape[1] < 128 else np.int32
+    count = _count_type(margins.shape[1])
     by_labeling = margins.transpose(2, 1, 0)
     turned = by_labeling.flags.c_contiguous  # points and columns change places
     if turned:
@@ -127,14 +127,20 @@ def beaten_and_tied(
     return (beaten.T, tied.T) if turned else (beaten, tied)
 
 
+def _count_type(n_classes: int) -> type[np.signedinteger]:
+    """Return the smallest type that counts distractors."""
+    return np.int8 if n_classes < 128 else np.int32
+
+
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Beaten and tied counts (n_test, K) had each class in turn been the true one."""
     if np.isnan(margins).any():
         raise ValueError(NAN_MARGINS)
     lowest, highest = (
-        rankdata(margins, method, axis=1).astype(np.int32) for method in ("min", "max")
+        rankdata(margins, method, axis=1).astype(int) for method in ("min", "max")
     )
-    return lowest - 1, highest - lowest
+    count = _count_type(margins.shape[1])
+    return (lowest - 1).astype(count), (highest - lowest).astype(count)
 
 
 def win_histogram(
@@ -145,7 +151,8 @@ def win_histogram(
     ``weights`` of test points are (n_test, M) or (n_test, 1), or a float when all weigh
     the same. A point with T ties spreads its weight evenly over T + 1 numbers of wins.
 
-    >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
+    >>> beaten, tied = np.array([[[2], [0]], [[0], [1]]], dtype=np.int32)
+    >>> win_histogram(beaten, tied, 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
     """
     from neuroextrap.margins.compiled._counting import add_wins
@@ -153,6 +160,8 @@ def win_histogram(
     counting = np.ndim(weights) == 0
     wins = np.zeros((n_classes, beaten.shape[1]))
     each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
+    # of one layout, so that the loop is compiled once
+    beaten, tied, each = map(np.ascontiguousarray, (beaten, tied, each))
     add_wins(beaten, tied, each, wins)
     return (wins * weights if counting else wins).T
 

@@ -17,6 +17,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
+from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import (
     brief,
     check_flags,
@@ -193,7 +194,7 @@ def plot_time_course(  # noqa: PLR0913
     scores: Any,
     *,
     p_value: Any = None,
-    level: float = 0.05,
+    level: float = LEVEL,
     lower_bound: Any = None,
     chance: float | None = None,
     xlabel: str = "time",
@@ -265,7 +266,7 @@ def plot_temporal_generalization(  # noqa: PLR0913
     scores: Any,
     *,
     p_value: Any = None,
-    level: float = 0.05,
+    level: float = LEVEL,
     xlabel: str = "time of the test",
     ylabel: str = "time of training",
     label: str = "identification accuracy",

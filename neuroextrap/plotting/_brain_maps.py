@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.images._loading import surface_mesh
+from neuroextrap.images._loading import read_image, surface_mesh
 from neuroextrap.images._opening import (
     CODES,
     MNI,
     is_surface_image,
     open_image,
-    read_image,
     space_code,
 )
 from neuroextrap.plotting._axes import draws_on_axes, resolve_axes

@@ -19,6 +19,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
+from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import brief, check_level, real_array
 
 _CURVE, _ROW, _LETTER = 2.2, 0.2, 0.06  # inch
@@ -54,10 +55,10 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
 def _draw_statistics(ax, table, maxima):
     """Draw the largest statistics of pipelines, those that survive apart."""
     place, values = np.arange(len(table)), table["largest_standardized"].to_numpy()
-    survives = (table["p_value_fwe"] <= 0.05).to_numpy()
+    survives = (table["p_value_fwe"] <= LEVEL).to_numpy()
     for chosen, color in ((survives, COLORS[1]), (~survives, "0.6")):
         ax.plot(place[chosen], values[chosen], "o", color=color)
-    threshold = critical_value(maxima, 0.05)
+    threshold = critical_value(maxima, LEVEL)
     if threshold is not None and np.isfinite(threshold):
         ax.axhline(threshold, **LINES["threshold"])
     ax.set_ylabel("largest\nstandardized\nstatistic")
@@ -185,7 +186,7 @@ def plot_null_distribution(
     null_scores: ArrayLike,
     observed: Any = None,
     *,
-    level: float = 0.05,
+    level: float = LEVEL,
     xlabel: str = "largest accuracy over regions",
     n_bins: Any = "auto",
     ax: Any = None,

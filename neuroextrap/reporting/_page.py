@@ -113,8 +113,8 @@ def bits_at_least(bound, digits=2):
 
 def bits_in_words(bound):
     """Return a lower bound with its unit."""
-    told = bits_at_least(bound)
-    return f"{told} bit" if told == "1" else f"{told} bits"
+    bits = bits_at_least(bound)
+    return f"{bits} bit" if bits == "1" else f"{bits} bits"
 
 
 def format_confidence(level):

@@ -20,7 +20,7 @@ from neuroextrap.regions._regions import peak_features
 from neuroextrap.reporting._maps_section import mm_words, page_maps, place_words
 from neuroextrap.reporting._page import frame_table, render
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.stats._rearrangement_test import find_clusters
+from neuroextrap.stats._rearrangement_test import find_clusters, pairs_among
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -269,10 +269,8 @@ def clusters_of(view, chosen):
     choice, places = view.choice, view.places
     if places is None:
         return None
-    place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
-    place[choice.centers] = np.arange(choice.n_regions)
-    pairs = place[neighbor_pairs(view.masker)]
-    pairs = pairs[(pairs >= 0).all(axis=1)]
+    neighbors, n_features = neighbor_pairs(view.masker), choice.regions.shape[1]
+    pairs = pairs_among(choice.centers, neighbors, n_features)
     if not len(pairs) and choice.n_regions > 1:
         tree = cKDTree(places)
         step = tree.query(places, k=2)[0][:, 1].min()

@@ -1,6 +1,9 @@
 """Pages about one number of every region: its best places, maps and words."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -52,15 +55,16 @@ _OF_CONFOUND = "neg_log10_p_fwe", "information_bound_beyond"
 def cross_page(maps, title=None, **options):
     """Make the page of what ``cross_identification`` returned, a Report."""
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
-    return _region_page(maps, title, "cross", maps.conditions_, drawn=drawn, **options)
+    shown = _Shown("cross", maps.conditions_, drawn=drawn)
+    return _region_page(maps, title, shown, **options)
 
 
 def dissimilarity_page(maps, title=None, **options):
     """Make the page of distances between classes, and of the first of their models."""
-    shown, models = {"by": "mean_dissimilarity", "tested": ""}, [*maps.models_]
-    drawn = ["noise_ceiling"]
+    models, drawn = [*maps.models_], ["noise_ceiling"]
+    by, tested = "mean_dissimilarity", ""
     if models:
-        shown["by"], _, shown["tested"] = dissimilarity_names(models[0])
+        by, _, tested = dissimilarity_names(models[0])
         further = [dissimilarity_names(model)[0] for model in models[1:]]
         drawn = ["mean_dissimilarity", *further, *drawn]
 
@@ -69,8 +73,9 @@ def dissimilarity_page(maps, title=None, **options):
         caption = sentences("dissimilarity_caption", place=named_place(peaks.iloc[0]))
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
-    about, shown = {"models": models}, shown | {"drawn": drawn, "more": draw}
-    return _region_page(maps, title, "dissimilarity", about, **shown, **options)
+    about = {"models": models}
+    shown = _Shown("dissimilarity", about, by, tested, drawn=drawn, more=draw)
+    return _region_page(maps, title, shown, **options)
 
 
 def multiverse_page(maps, title=None, **options):
@@ -88,8 +93,9 @@ def multiverse_page(maps, title=None, **options):
 
     unusual = table.loc[table["largest_standardized"].idxmax()]
     about = {"n_pipelines": len(table), "unusual": unusual}
-    shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "more": draw}
-    return _region_page(maps, title, "multiverse", about, **shown, **options)
+    by, tested = "n_pipelines", "p_value_fwe_any"
+    shown = _Shown("multiverse", about, by, tested, more=draw)
+    return _region_page(maps, title, shown, **options)
 
 
 def confound_page(maps, title=None, **options):
@@ -98,7 +104,8 @@ def confound_page(maps, title=None, **options):
     own = {}
     if "confound_accuracy" in maps.region_scores_:
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
-    return _region_page(maps, title, "confound", drawn=drawn, own=own, **options)
+    shown = _Shown("confound", drawn=drawn, own=own)
+    return _region_page(maps, title, shown, **options)
 
 
 def continuous_page(maps, title=None, **options):
@@ -106,64 +113,65 @@ def continuous_page(maps, title=None, **options):
     scores, bands = maps.region_scores_, () if maps.bands_ is None else maps.bands_
     names = {band: band_names(band)[1:] for band in np.unique(bands)}
     names = {band: each for band, each in names.items() if each[0] in scores}
-    shown = {
-        "by": "correlation",
-        "drawn": [name for name in ("r2", "noise_ceiling") if name in scores],
-        "own": {unique: p_values for unique, *p_values in names.values()},
-    }
-    return _region_page(maps, title, "continuous", {"bands": names}, **shown, **options)
+    shown = _Shown(
+        "continuous",
+        {"bands": names},
+        "correlation",
+        drawn=[name for name in ("r2", "noise_ceiling") if name in scores],
+        own={unique: p_values for unique, *p_values in names.values()},
+    )
+    return _region_page(maps, title, shown, **options)
 
 
 def confound_summary(maps):
     """Return what ``trial_confound`` found, as one paragraph of plain text."""
-    by, tested = "accuracy", "p_value_fwe"
-    view = _view_of(maps, by, tested)
-    about, *_ = _known(maps, view, {}, by, tested)
+    shown = _Shown("confound")
+    about, *_ = _known(maps, _view_of(maps, shown), shown)
     return " ".join(each.unescape() for each in sentences("confound_found", **about))
 
 
-def _region_page(  # noqa: PLR0913 - each is one thing that pages have
-    maps,
-    title,
-    kind,
-    about=None,
-    *,
-    by="accuracy",
-    tested="p_value_fwe",
-    drawn=(),
-    own=(),
-    more=None,
-    table=True,
-    looks=(),
-    two_sided=False,
-    n_peaks=10,
-    bg_img=None,
-    atlas=None,
-):
-    """Make a page with the templates of a `kind`, of regions ordered `by` a map.
+class _Shown(NamedTuple):
+    """What a page shows, with the templates of a `kind`, of regions ordered `by` a map.
 
     `drawn` are further maps, `own` those with p-values of their own (their names), and
     `more` makes sections of the PageMaps and the table of peaks.
     """
-    view = _view_of(maps, by, tested, looks=looks, two_sided=two_sided)
-    about, rows, peaks = _known(maps, view, about or {}, by, tested, n_peaks, atlas)
+
+    kind: str
+    about: Mapping = MappingProxyType({})
+    by: str = "accuracy"
+    tested: str = "p_value_fwe"
+    drawn: Sequence[str] = ()
+    own: Mapping = MappingProxyType({})
+    more: Callable | None = None
+    table: bool = True
+    looks: Any = ()
+    two_sided: bool = False
+
+
+def _region_page(maps, title, shown, *, n_peaks=10, bg_img=None, atlas=None):
+    """Make the page that shows maps of regions as _Shown says."""
+    view = _view_of(maps, shown)
+    about, rows, peaks = _known(maps, view, shown, n_peaks, atlas)
     background = choose_background(maps.masker_, bg_img, maps.bg_img_)
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background)
     notes = [f"{capitalized(note)}." for note in maps.notes_]
-    title = page_title(title, sentences(f"{kind}_title", **about)[0])
-    notes = ("" if drawn else pictures.note) + paragraphs(*notes, note=True)
-    images = [_figure_of(pictures, name, *own[name]) for name in own]
-    images = Markup("\n").join([pictures.section(drawn), *images]) if drawn else ""
-    shown = [
-        *(more(view, peaks) if more else ()),
-        ("Strongest regions", _peaks_table(view, peaks, by) if table else ""),
+    title = page_title(title, sentences(f"{shown.kind}_title", **about)[0])
+    notes = ("" if shown.drawn else pictures.note) + paragraphs(*notes, note=True)
+    images = ""
+    if shown.drawn:
+        figures = [_figure_of(pictures, name, *p) for name, p in shown.own.items()]
+        images = Markup("\n").join([pictures.section(shown.drawn), *figures])
+    parts = [
+        *(shown.more(view, peaks) if shown.more else ()),
+        ("Strongest regions", _peaks_table(view, peaks, shown)),
         ("Maps", images),
     ]
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
     how = {"notes": notes, "requested": [("Parameters", parameter_table(plain))]}
-    picture = pictures.figure(by)
-    return make_page(title, sections_of(kind, about, picture, shown, **how))
+    picture = pictures.figure(shown.by)
+    return make_page(title, sections_of(shown.kind, about, picture, parts, **how))
 
 
 def _figure_of(pictures, name, p_value, p_value_fwe):
@@ -176,11 +184,11 @@ def _figure_of(pictures, name, p_value, p_value_fwe):
     return replace(pictures, view=view).figure(name)
 
 
-def _known(maps, view, about, by, tested, n_peaks=1, atlas=None):
-    """Return what words say, the regions with most `by`, and a table of them."""
-    scores, places = view.scores, maps.places_
+def _known(maps, view, shown, n_peaks=1, atlas=None):
+    """Return what words say, the strongest regions, and a table of them."""
+    scores, places, by = view.scores, maps.places_, shown.by
     names = maps.names_ if hasattr(maps, "names_") else maps.choice_.names
-    strength = view.strength(by) - _TIE * scores.get(tested, 0)
+    strength = view.strength(by) - _TIE * scores.get(shown.tested, 0)
     rows, peaks = peaks_of(scores, strength, names, places, n_peaks, atlas)
     about = {
         "maps": maps,
@@ -196,15 +204,17 @@ def _known(maps, view, about, by, tested, n_peaks=1, atlas=None):
         "doubt": doubts_about(maps.findings_, maps.region_scores_),
         "n_exchanges": maps.n_permutations_,
         "are_images": bool(view.maps),
-    } | about
-    return about, rows, peaks
+    }
+    return about | dict(shown.about), rows, peaks
 
 
-def _view_of(maps, by, tested, **shown):
-    """Return the PageMaps of maps of which `by` is tested by p-values, if there are."""
-    scores, masker = maps.region_scores_, maps.masker_
+def _view_of(maps, shown):
+    """Return the PageMaps of maps of which one is tested by p-values, if there are."""
+    scores, masker, tested = maps.region_scores_, maps.masker_, shown.tested
     words = getattr(maps, "words_", None)
-    known = {"p_value_fwe": scores[tested]} if tested in scores else {by: scores[by]}
+    known = {shown.by: scores[shown.by]}
+    if tested in scores:
+        known = {"p_value_fwe": scores[tested]}
     return PageMaps(
         maps=dict(maps) if masker is not None else {},
         scores=scores,
@@ -214,16 +224,19 @@ def _view_of(maps, by, tested, **shown):
         finding=decide(known),
         records=maps.records or MAPS,
         n_classes=len(getattr(maps, "classes_", ())) or None,
-        **shown,
+        looks=shown.looks,
+        two_sided=shown.two_sided,
     )
 
 
-def _peaks_table(view, peaks, by):
-    """Tabulate the strongest regions, each map under its label."""
+def _peaks_table(view, peaks, shown):
+    """Tabulate the strongest regions, each map under its label, if that is shown."""
+    if not shown.table:
+        return ""
     records = {name: view.record(name) for name in peaks if name in view.scores}
     return frame_table(
         peaks,
-        f"{sentence_case(view.words[1])} by {view.record(by).label}",
+        f"{sentence_case(view.words[1])} by {view.record(shown.by).label}",
         {n: (r.label, "p" if r.unit == "p" else "number") for n, r in records.items()},
     )
 
@@ -254,17 +267,19 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
         yield "Largest differences", _table(view, names, peaks)
 
     about = dict(zip(("first", "second"), names, strict=True))
+    looks = _looks(maps.region_scores_, about)
     of_verdict = *_BOTH, _DIFFERENCE, "p_value_fwe"
-    shown = {
-        "by": _DIFFERENCE,
-        "drawn": ("information_difference", *_BOTH),
-        "more": more,
-        "table": False,
-        "looks": _looks(maps.region_scores_, about),
-        "two_sided": bool(maps.parameters.get("two_sided", True)),
-    }
-    about["doubt"] = doubts_about(maps.findings_, of_verdict)
-    return _region_page(maps, title, "comparison", about, **shown, **options)
+    shown = _Shown(
+        "comparison",
+        about | {"doubt": doubts_about(maps.findings_, of_verdict)},
+        _DIFFERENCE,
+        drawn=("information_difference", *_BOTH),
+        more=more,
+        table=False,
+        looks=looks,
+        two_sided=bool(maps.parameters.get("two_sided", True)),
+    )
+    return _region_page(maps, title, shown, **options)
 
 
 def _looks(scores, about):

@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
 from neuroextrap.scores._reading import Ranks, ScoreMatrix
+from neuroextrap.stats._pvalues import LEVEL
 
 _ALIKE = 0.98  # correlation over trials from which candidates are near-duplicates
 _FEWEST_TRIALS, _MOST_TRIALS = 20, 512
@@ -220,7 +221,7 @@ def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
     attracted = matrix.ranks.attracted
     mean = attracted.mean()
     chance = special.gammainc(np.maximum(np.floor(attracted), 1), max(mean, 1e-9))
-    hubs = (attracted > max(5 * mean, 1)) & (chance < 0.05 / len(attracted))
+    hubs = (attracted > max(5 * mean, 1)) & (chance < LEVEL / len(attracted))
     share = float(attracted[hubs].sum() / len(matrix.columns))
     if share > _MANY / 2:
         yield doubt("hubs", share, hubs.sum(), len(hubs))

@@ -71,13 +71,6 @@ def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     >>> win_distribution(margins, [0, 1])
     array([0.  , 0.25, 0.75])
     """
-    wins = count_wins(margins, y_true)
-    warn_if_reversed(wins, np.shape(y_true)[-1])
-    return wins
-
-
-def count_wins(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
-    """Return what `win_distribution` does, without a word on scores of wrong sign."""
     scores, y = check_margins(margins, y_true)
     lead = np.broadcast_shapes(scores.shape[:-2], y.shape[:-1])
     n_test, n_classes = scores.shape[-2:]
@@ -87,8 +80,9 @@ def count_wins(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     beaten = np.count_nonzero(np.less(scores, true_scores), axis=-1)
     tied = np.count_nonzero(np.equal(scores, true_scores), axis=-1) - 1
     beaten, tied, y = (each.reshape(-1, n_test) for each in (beaten, tied, y))
-    wins = spread_ties(beaten, tied, y, n_classes)
-    return wins.reshape(*lead, n_classes)
+    wins = spread_ties(beaten, tied, y, n_classes).reshape(*lead, n_classes)
+    warn_if_reversed(wins, n_test)
+    return wins
 
 
 def spread_ties(
@@ -302,7 +296,7 @@ def average_risk(
     check_one_region(scores, y)
     n_classes = scores.shape[1]
     costs = _check_cost(cost, n_classes)
-    warn_if_reversed(count_wins(scores, y), len(y))
+    win_distribution(scores, y)  # warns of scores of wrong sign
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     repeats = np.bincount(y, minlength=n_classes)
     paid = _cost_at_rank(scores, y, costs) / repeats[y][:, np.newaxis]

@@ -47,7 +47,7 @@ def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
     number = np.full(len(excess), -1, dtype=np.intp)
     if not len(above):
         return Clusters(number, np.empty(0), np.empty(0))
-    first, second = _pairs_among(above, neighbors, len(excess)).T
+    first, second = pairs_among(above, neighbors, len(excess)).T
     entries = np.ones(len(first), dtype=np.int8), (first, second)
     graph = coo_array(entries, shape=(len(above), len(above)))
     _, number[above] = connected_components(graph, directed=False)
@@ -55,7 +55,7 @@ def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
     return Clusters(number, extent.astype(np.float64), mass.astype(np.float64))
 
 
-def _pairs_among(
+def pairs_among(
     features: NDArray[np.intp], neighbors: NDArray[np.intp], n_features: int
 ) -> NDArray[np.intp]:
     """Return the pairs of neighbors (n_pairs, 2) among some features, as places."""
@@ -73,7 +73,7 @@ def threshold_free_enhancement(
     enhanced = np.zeros(len(heights))
     if not len(positive):
         return enhanced
-    pairs = _pairs_among(positive, neighbors, len(heights))
+    pairs = pairs_among(positive, neighbors, len(heights))
     integral = heights[positive] ** (HEIGHT_POWER + 1) / (HEIGHT_POWER + 1)
     joined = np.minimum(integral[pairs[:, 0]], integral[pairs[:, 1]])
     order = np.argsort(-joined)

@@ -54,6 +54,7 @@ def options_of(function):
         ("samples", options_of(IdentificationSearchLight.fit_events)),
         ("group", options_of(analyze_group)),
         ("continuous", ContinuousEncoding().get_params()),
+        ("dissimilarity", DissimilaritySearchLight().get_params()),
     ],
 )
 def test_every_parameter_is_in_the_table_once(kind, names):

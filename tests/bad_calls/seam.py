@@ -6,6 +6,7 @@ from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.images._events import read_events
 from neuroextrap.images._feature_files import Photographs
-from neuroextrap.images._opening import open_image, read_image
+from neuroextrap.images._loading import read_image
+from neuroextrap.images._opening import open_image
 from neuroextrap.regions._regions import nearest_features
 from neuroextrap.stats._validation import check_flags

@@ -78,6 +78,8 @@ def test_truth_and_estimate_are_printed(tmp_path, capsys, monkeypatch):
     from tests.cli.seam import _demo_acts
 
     monkeypatch.setattr(_demo_acts, "ACTS", _demo_acts.ACTS[:1])
+    no_page = _demo_acts.make_page("No figures", [])
+    monkeypatch.setattr(_demo_acts, "demo_page", lambda played: no_page)
     words = ["demo", str(tmp_path / "out"), "--quick", "--n-permutations", "0"]
     assert main(words) == 0
     said = capsys.readouterr().out.lower()

@@ -119,10 +119,12 @@ def test_it_is_in_help_and_in_configurations(joined, kind, tmp_path, capsys):
 
 
 def test_an_option_of_samples_that_joins_the_table_is_on_record(joined):
-    args = Namespace(argv=[], loudness=11, test_runs=["1"])
-    assert origin_of_command(args).samples == {"test_runs": ["1"]}
+    given = {"test_runs": ["1"], "folds": 5, "overwrite": True, "features": "f.tsv"}
+    args = Namespace(argv=[], loudness=11, **given)
+    recorded = {"test_runs": ["1"], "n_folds": 5}
+    assert origin_of_command(args).samples == recorded
     joined("samples", LOUDNESS)
-    assert origin_of_command(args).samples == {"loudness": 11, "test_runs": ["1"]}
+    assert origin_of_command(args).samples == {"volume": 11, **recorded}
 
 
 @pytest.mark.parametrize("kind", ["searchlight", "encoding"])

@@ -29,14 +29,14 @@ def usage_lines():
             yield name, " ".join(line.split())
 
 
-def orders(usage, options):
+def orders(usage, options, more=([], ["MORE"], ["MORE", "STILL_MORE"])):
     """Yield all lists of words that a usage line shows, `options` as ``[options]``."""
     ways = []
     for piece in PIECE.findall(usage):
         if piece == "[options]":
             ways.append([options])
         elif piece.startswith("["):  # [B ...]: any number
-            ways.append([[], ["MORE"], ["MORE", "STILL_MORE"]])
+            ways.append(more)
         else:
             ways.append([_flat(way) for way in piece.strip("()").split("|")])
     for words in itertools.product(*ways):
@@ -74,7 +74,8 @@ def test_the_order_that_is_shown(name, usage):
     for option in options_of(COMMANDS[name]):
         if option[:1] == ["--array"] or option[:1] == ["--scans"]:
             continue  # the usage line has them
-        for words in orders(usage, option):
+        more = {"more": ([], ["MORE", "STILL_MORE"])} if option else {}
+        for words in orders(usage, option, **more):
             args = PARSER.parse_args(words)
             taken = [v for v in vars(args).values() if v == "OUT"]
             lists = [v for v in vars(args).values() if isinstance(v, list)]

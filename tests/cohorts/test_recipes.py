@@ -19,7 +19,9 @@ BLOCKS = [(kind, textwrap.dedent(text)) for kind, text in BLOCK.findall(PAGE)]
 LABELS = ["01", "02", "03"]
 PROGRAM = """#!/bin/sh
 if [ "$4" = list ]; then
-    exec "{python}" -c "from neuroextrap.cli import main; raise SystemExit(main())" "$@"
+    [ -e "$0.list" ] || "{python}" -c \
+        "from neuroextrap.cli import main; raise SystemExit(main())" "$@" > "$0.list"
+    exec cat "$0.list"
 fi
 printf "%s\\n" "$*" >> calls
 """
@@ -35,7 +37,7 @@ def recipe(kind, word):
 def shell(tmp_path):
     """Return a function that runs a script where ``neuroextrap`` notes its words.
 
-    Asked for a list it gives one, of a tree in which 02 has sessions.
+    Asked for a list it gives one, made once, of a tree in which 02 has sessions.
     """
     for label in LABELS:
         session = "ses-1/" if label == "02" else ""

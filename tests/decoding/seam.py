@@ -13,12 +13,11 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import (
     Labels,
     code_labels,
-    folds_follow_labels,
     make_design,
     some_columns,
     without_means,
 )
-from neuroextrap.design._permutations import permuted_codes
+from neuroextrap.design._permutations import folds_follow_labels, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins import _engine, _plan

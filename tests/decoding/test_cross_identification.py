@@ -94,7 +94,6 @@ LDA = LinearDiscriminantAnalysis(priors=[0.25] * 4)
     ("make", "estimator", "classifier"),
     [
         (simulate, "nearest_centroid", NearestCentroid()),
-        (simulate, LDA, LDA),
         (unequal, LDA, LDA),
     ],
 )

@@ -56,9 +56,17 @@ def nested(X, targets, folds, units, shrinkage):
     return np.array(chosen), np.concatenate(decoded)
 
 
-@pytest.mark.parametrize("n_features", [3, 20, 90])
-@pytest.mark.parametrize("n_columns", [1, 3])
-@pytest.mark.parametrize("shrinkage", ["inner_folds", OWN])
+@pytest.mark.parametrize(
+    ("n_features", "n_columns", "shrinkage"),
+    [
+        (3, 1, "inner_folds"),
+        (3, 3, OWN),
+        (20, 1, OWN),
+        (20, 3, "inner_folds"),
+        (90, 1, OWN),
+        (90, 3, "inner_folds"),
+    ],
+)
 def test_choices_are_those_of_grid_search(n_features, n_columns, shrinkage):
     X, targets = simulate(n_columns, n_features)
     light = TargetSearchLight(shrinkage=shrinkage)

@@ -83,7 +83,7 @@ def test_labels_permuted_within_runs_are_at_chance(slice_blocks):
         for run in np.unique(blocks.runs):
             here = blocks.runs == run
             y[here] = rng.permutation(y[here])
-        fitted = IdentificationSearchLight(mask, radius=12.0)
+        fitted = IdentificationSearchLight(mask, radius=12.0, bounds=None)
         fitted.fit(imgs, y, groups=blocks.runs)
         means.append(np.nanmean(fitted.maps_["accuracy"].get_fdata()))
     error = np.std(means, ddof=1) / np.sqrt(20)

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-from html import unescape
 from itertools import product
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from tests.design.seam import (
     _course_of_runs,
     beyond,
     command_words,
-    identification_sections,
+    first_sentence,
     matched_runs,
     near_copies,
 )
@@ -205,11 +204,6 @@ def fit(design, X, **options):
     )
     img = to_img(X, resolve_masker(mask))
     return light.fit(img, design["y"], groups=design.get("groups"))
-
-
-def first_sentence(fitted):
-    answer = unescape(dict(identification_sections(fitted))["What was found"])
-    return re.search(r'<p class="verdict">(.*?)</p>', answer).group(1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

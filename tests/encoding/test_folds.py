@@ -91,7 +91,7 @@ def test_the_order_of_responses_decides_nothing(rule):
     X, Y = _data(24)
     order = np.random.default_rng(5).permutation(24)
     encoder = RidgeEncoder(alphas=[1.0, 30.0, 1000.0], cv=3)
-    given = {"encoder": encoder, "rule": rule, "cv": 3, "n_permutations": 9}
+    given = {"encoder": encoder, "rule": rule, "cv": 3, "n_permutations": 2}
     straight, mixed = (EncodingIdentification(**given) for _ in range(2))
     straight.identify_folds(X, Y, groups=np.zeros(24), n_folds=4)
     mixed.identify_folds(X, Y[order], stimuli=order, groups=np.zeros(24), n_folds=4)
@@ -184,7 +184,7 @@ def test_p_values_in_folds_have_their_level():
 def test_signal_in_folds_is_found_and_read_back(tmp_path):
     X, Y = _data(24)
     regions = scipy.sparse.csr_array(np.kron(np.eye(4), np.ones((1, 3))) > 0)
-    options = {"encoder": Ridge(), "regions": regions, "n_permutations": 19}
+    options = {"encoder": Ridge(), "regions": regions, "n_permutations": 19, "cv": 2}
     groups = np.zeros(24)
     whole = EncodingIdentification(**options, n_jobs=2)
     whole.identify_folds(X, Y, groups=groups, n_folds=4)
@@ -200,6 +200,7 @@ def test_signal_in_folds_is_found_and_read_back(tmp_path):
     first, second = (EncodingIdentification.from_directory(part) for part in parts)
     merged = first.merge(second)
     np.testing.assert_array_equal(merged.null_maxima_, whole.null_maxima_)
+    options["n_permutations"] = 1
     with pytest.warns(UserWarning, match="no runs were given"):
         EncodingIdentification(**options).identify_folds(X, Y, n_folds=4)
 
@@ -268,7 +269,7 @@ def test_accuracy_in_folds_is_at_chance_without_signal(n_sets):
     accuracy = []
     for _ in range(n_sets):
         X, Y = rng.normal(size=(40, 5)), rng.normal(size=(40, 4))
-        model = EncodingIdentification(encoder=Ridge(10.0))
+        model = EncodingIdentification(encoder=Ridge(10.0), cv=2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of wrong signs, by chance
             model.identify_folds(X, Y)

@@ -2,11 +2,11 @@
 
 from neuroextrap.analysis import _parameters
 from neuroextrap.analysis._parameters import (
+    AS_MADE,
     IDENTITY,
     PARAMETERS,
     RESULT,
     Parameter,
-    parameters,
 )
 from neuroextrap.group import _first_levels
 from neuroextrap.group._alike import check_alike

@@ -17,13 +17,13 @@ from neuroextrap.group import (
 )
 from tests.analyses import searchlight_of
 from tests.group.seam import (
+    AS_MADE,
     IDENTITY,
     PARAMETERS,
     RESULT,
     Parameter,
     _parameters,
     check_alike,
-    parameters,
 )
 
 AFFINE, SHAPE = np.diag([3.0, 3, 3, 1]), (3, 3, 2)
@@ -145,17 +145,20 @@ def test_own_blocks_are_no_difference():
         check_alike([*told, ("c", {"blocks": None})], "subjects")
 
 
+KINDS_OF_SUBJECTS = sorted({kind for row in PARAMETERS for kind in row.of} - {"group"})
+
+
 def told_of(row, *values):
     """What is told of subjects who have these values of a parameter."""
     alone = [{row.name: value} for value in values]
-    if row.of[0] == "samples":
+    if row.of[0] in ("samples", *AS_MADE):
         alone = [{"made_by": {"samples": "blocks", **made}} for made in alone]
     return list(zip("abc", alone, strict=False))
 
 
 @pytest.mark.parametrize(
     "row",
-    parameters("searchlight", "encoding", "samples"),
+    [row for row in PARAMETERS if row.of != ("group",)],
     ids=lambda row: "-".join((row.name, *row.of)),
 )
 def test_every_parameter_of_results_is_judged_and_no_other(row):
@@ -174,7 +177,7 @@ def test_every_parameter_of_results_is_judged_and_no_other(row):
             check_alike(own, "subjects")
 
 
-@pytest.mark.parametrize("kind", ["searchlight", "encoding", "samples"])
+@pytest.mark.parametrize("kind", KINDS_OF_SUBJECTS)
 @pytest.mark.parametrize("role", [RESULT, IDENTITY])
 def test_a_parameter_that_joins_the_table_is_judged_by_its_role(
     monkeypatch, kind, role

@@ -94,6 +94,19 @@ def test_links_are_followed_and_copies_elsewhere_are_the_users(root, tmp_path):
     second_level_test(copies, n_permutations=10)
 
 
+@pytest.mark.parametrize("options", [{}, {"min_subjects": 3}])
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_truncated_map_is_named_whichever_it_is(tmp_path, number, options):
+    paths = [tmp_path / f"sub-{subject}.nii" for subject in range(4)]
+    for subject, path in enumerate(paths):
+        values = np.random.default_rng(subject).normal(size=(6, 6, 6))
+        nibabel.Nifti1Image(values, np.eye(4)).to_filename(path)
+    paths[number].write_bytes(paths[number].read_bytes()[:600])
+    text = rf"^imgs\[{number}\] \(.*\) cannot be read, it is truncated or corrupt"
+    with pytest.raises(ValueError, match=text):
+        second_level_test(list(map(str, paths)), n_permutations=10, **options)
+
+
 def test_the_command_line_refuses_it_on_one_line(root, tmp_path, capsys):
     paths = maps_in(root)
     invert(paths[0])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.group import prevalence_test, sign_flip_test
+from neuroextrap.group import prevalence_test, second_level_test, sign_flip_test
 
 SHAPE = (3, 4, 2)
 
@@ -43,6 +43,15 @@ def flipped(imgs, **options):
     """Test the mean, with as few flips as there are."""
     with pytest.warns(UserWarning, match="distinct sign flips"):
         return sign_flip_test(imgs, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"min_subjects": 3}])
+def test_another_grid_is_refused_in_whatever_subjects_a_voxel_is_tested(save, options):
+    shapes = [SHAPE, SHAPE, (3, 4, 3), SHAPE]
+    imgs = subjects(save, "sub-{}_space-MNI_stat.nii.gz", shape=shapes)
+    text = r"imgs\[2\] .* has shape \(3, 4, 3\) but the mask has \(3, 4, 2\)"
+    with pytest.raises(ValueError, match=text):
+        second_level_test(imgs, n_permutations=10, **options)
 
 
 @pytest.mark.parametrize(

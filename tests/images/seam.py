@@ -10,6 +10,7 @@ from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_by_name
 from neuroextrap.images._bids_runs import find_betas, fmriprep_confounds
+from neuroextrap.images._event_samples import mean_gray_levels
 from neuroextrap.images._events import (
     features_of_volumes,
     read_events,
@@ -19,18 +20,18 @@ from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
+    finite_mask,
     load_opened,
     load_samples,
     mask_lattice,
-    mean_gray_levels,
+    read_image,
     surface_mesh,
 )
-from neuroextrap.images._maskers import finite_mask, load_image, mni152_mask, save_image
+from neuroextrap.images._maskers import load_image, mni152_mask, save_image
 from neuroextrap.images._opening import (
     NamedImage,
     list_images,
     open_image,
-    read_image,
     space_code,
 )
 from neuroextrap.images._region_choice import center_features, surface_regions

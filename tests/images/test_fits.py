@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import warnings
+from pathlib import Path
 from unittest import mock
 
 import nibabel
@@ -155,6 +156,11 @@ def write_glmsingle(folder, *, ending="hdf5", n_runs=4):
     return path, betas
 
 
+def _not_drawn(figure, path, **how):
+    """Save a figure without drawing it."""
+    Path(path).touch()
+
+
 def write_nilearn(folder, *, runs=(1, 2, 3, 4), together=False, name="{}"):
     """What nilearn's save_glm_to_bids writes, of a fit to each run or to all."""
     from nilearn.glm import save_glm_to_bids
@@ -178,7 +184,10 @@ def write_nilearn(folder, *, runs=(1, 2, 3, 4), together=False, name="{}"):
         model = FirstLevelModel(2.0, mask_img=mask, minimize_memory=False)
         out = folder / "out" / name.format(number)
         names = [*CONDITIONS, "face - house"]
-        with mock.patch.object(FirstLevelModel, "generate_report", autospec=True):
+        with (
+            mock.patch.object(FirstLevelModel, "generate_report", autospec=True),
+            mock.patch("matplotlib.figure.Figure.savefig", _not_drawn),
+        ):
             save_glm_to_bids(model.fit(img, table), names, out_dir=out)
     return folder / "out"
 

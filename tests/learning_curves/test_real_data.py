@@ -135,8 +135,8 @@ def test_finger_movements_of_all_hemispheres(real_data):
         options = {
             "classifier": CanonicalVariates(n_components=8),
             "prior_weight": "cross-validated",
-            "train_sizes": [3, 5, 7],
-            "n_splits": 6,
+            "train_sizes": [3, 7],
+            "n_splits": 4,
             "pattern": None,
         }
         curves = {

@@ -23,6 +23,7 @@ from neuroextrap.maps._records import MapRecord, changed_parameters
 from neuroextrap.maps._registry import GROUP_MAPS, MAPS, record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import STAGING, finish_interrupted, replaced_results
+from neuroextrap.margins.running import _checkpoint
 from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.reporting._identification_page import (
     identification_sections,

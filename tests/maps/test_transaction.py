@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from tests.maps.seam import (
     STAGING,
     ResultFiles,
+    _checkpoint,
     _transaction,
     finish_interrupted,
     replaced_results,
@@ -117,8 +119,9 @@ print(n - 1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("bids", [None, BIDS])
 def test_killed_at_every_change_either_old_or_new_is_there(tmp_path, bids):
-    for n in range(1, 60):
-        write(tmp_path / str(n), "old", bids=bids)
+    write(tmp_path / "1", "old", bids=bids)
+    for n in range(2, 60):
+        shutil.copytree(tmp_path / "1", tmp_path / str(n))
     old, stem = content(tmp_path / "1"), "" if bids is None else "bids"
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _KILLED, str(tmp_path), stem],
@@ -248,8 +251,6 @@ def test_who_comes_second_without_overwrite_is_told(tmp_path):
 
 
 def test_folders_without_locks_work_too(tmp_path, monkeypatch):
-    from neuroextrap.margins.running import _checkpoint
-
     monkeypatch.setattr(_checkpoint, "fcntl", None)
     write(tmp_path, "old")
     write(tmp_path, "new")

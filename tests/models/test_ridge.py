@@ -34,8 +34,9 @@ def _naive(X, y, splits):
     return search.fit(X, y)
 
 
-@pytest.mark.parametrize("n_features", [20, 47, 150])
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("n_features", "grouped"), [(20, False), (47, True), (150, True)]
+)
 def test_equals_grid_search_target_by_target(n_features, grouped):
     X, Y = _data(n_features=n_features)
     groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None
@@ -222,8 +223,7 @@ def _banded_data(n_features, n_samples=60, seed=0):
     return X, signal / signal.std(axis=0) + rng.normal(size=signal.shape), bands
 
 
-@pytest.mark.parametrize("n_features", [21, 150])
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("n_features", "grouped"), [(21, True), (150, False)])
 def test_bands_equal_grid_searches_of_scaled_features(n_features, grouped):
     X, Y, bands = _banded_data(n_features)
     groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None

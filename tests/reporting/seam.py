@@ -9,7 +9,8 @@ import pandas as pd
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.cli._results import text_table
-from neuroextrap.images._opening import new_volume, space_code
+from neuroextrap.images._loading import new_volume
+from neuroextrap.images._opening import space_code
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
 from neuroextrap.reporting import _page, _peaks

@@ -238,18 +238,3 @@ def _spots(places):
         _, y, z = (places[vertex] - middle).tolist()
         # seen from the left the front is on the left; 440 x 360 pixels
         yield vertex, (0.5 - y / reach / 2, 0.5 - z / reach / 2 * 440 / 360)
-
-
-@pytest.mark.parametrize("analysis", ["fitted", "atlas", "surface"])
-def test_reports_fit_wide_and_narrow_screens(browser, analysis, reports, tmp_path):
-    path = tmp_path / f"{analysis}.html"
-    reports(analysis)[0].save_as_html(path)
-    for width in (1280, 400):
-        browser.resize(width)
-        browser.open(path)
-        wide = browser.value("document.documentElement.scrollWidth")
-        assert wide <= browser.value("document.documentElement.clientWidth")
-        picture = tmp_path / f"{analysis}_{width}.png"
-        browser.screenshot(picture, width)
-        assert picture.stat().st_size > 50_000
-    assert browser.complaints() == []

@@ -3,6 +3,7 @@
 from neuroextrap.stats import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
+    _forward,
     _linear_scores,
     _rearrangement_test,
     extrapolate_wins,

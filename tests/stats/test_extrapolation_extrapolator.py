@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import win_distribution
-from tests.stats.seam import AccuracyExtrapolator, LeftOut, WinSample
+from tests.stats.seam import AccuracyExtrapolator, LeftOut, Tail, WinSample
 
 
 def noisy_margins(n_classes, strength, seed, n_repeats=1):
@@ -203,14 +203,45 @@ def test_refits_equal_those_from_scratch(name, max_refits, n_repeats):
     margins, y = margins.round(1)[y != 3], y[y != 3]  # with ties, class 3 not tested
     model = AccuracyExtrapolator(name).fit(margins, y)
     sizes, parts = np.array([20.0, 60.0]), LeftOut(model.sample_, max_refits)
-    scratch = []
+    scratch = refits_from_scratch(model, parts)
+    shared = model.method_.refits(parts)
+    np.testing.assert_allclose(
+        [each.projected_accuracy(sizes) for each in shared],
+        [each.projected_accuracy(sizes) for each in scratch],
+        rtol=1e-5,
+    )
+
+
+def refits_from_scratch(model, parts):
+    """Cut the scores without some classes, and fit the method to them again."""
+    margins, y = model.sample_.margins, model.sample_.y_true
     for classes in map(np.flatnonzero, parts.members):
         rows = np.isin(y, classes)
         part = margins[np.ix_(rows, classes)], np.searchsorted(classes, y[rows])
-        fresh = deepcopy(model.method_).fit(WinSample.from_margins(*part))
-        scratch.append(fresh.projected_accuracy(sizes))
-    shared = [r.projected_accuracy(sizes) for r in model.method_.refits(parts)]
-    np.testing.assert_allclose(shared, scratch, rtol=1e-5)
+        yield deepcopy(model.method_).fit(WinSample.from_margins(*part))
+
+
+@pytest.mark.parametrize(("n_classes", "max_refits"), [(4, 9), (20, 7), (60, 60)])
+def test_tails_sought_in_those_of_the_whole_are_those_from_scratch(
+    n_classes, max_refits, monkeypatch
+):
+    """To the bit, with ties; parts of four classes have three, too few for a fit."""
+    margins, y = noisy_margins(n_classes, 1.5, 8, 2)
+    model = AccuracyExtrapolator("tail", calibrate=False, fraction=0.3)
+    parts = LeftOut(model.fit(margins.round(1), y).sample_, max_refits)
+    shared = [each.mixture_ for each in model.method_.refits(parts)]
+    monkeypatch.setattr(Tail, "fewest_classes", 3)
+    for found, fit in zip(shared, refits_from_scratch(model, parts), strict=True):
+        np.testing.assert_array_equal(found.atoms, fit.mixture_.atoms)
+        np.testing.assert_array_equal(found.weights, fit.mixture_.weights)
+
+
+def test_the_default_has_a_standard_error_of_four_classes():
+    margins, y = noisy_margins(4, 1.0, 0, 10)
+    model = AccuracyExtrapolator().fit(margins, y)
+    assert len(model.method_.opinions) == 3
+    assert ((error := model.standard_error([4, 8, 40])) > 0).all()
+    assert (error < 0.5).all()
 
 
 def test_a_jackknife_reports_progress():

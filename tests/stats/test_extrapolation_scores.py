@@ -10,6 +10,7 @@ from tests.stats.seam import (
     LeftOut,
     PointWins,
     RadialBasis,
+    Tail,
     WinSample,
     _method,
     calibrate_log_lose,
@@ -149,7 +150,11 @@ def test_generalized_pareto_of_bins_is_that_of_all(shape):
 def test_tail_probabilities_equal_their_formula_point_by_point():
     margins, y = nearest_center(40, 0.6, 5)
     sample, n_tail = WinSample.from_margins(margins, y), 8
-    found, rows, part, shape, scale = tail_log_lose(sample, n_tail)
+    others = margins[y[:, None] != np.arange(40)].reshape(40, 39)
+    best = np.sort(others, axis=1)[:, ::-1][:, : n_tail + 1]
+    found, rows, part, shape, scale = tail_log_lose(sample, best)
+    fitted = Tail(fraction=0.2, calibrate=False).fit(sample).mixture_
+    np.testing.assert_allclose(np.exp(fitted.atoms), 1 - np.exp(found), rtol=1e-14)
     np.testing.assert_array_equal(rows, range(40))
     np.testing.assert_array_equal(part, 1)
     for row, label, log_q in zip(margins, y, found, strict=True):
@@ -257,7 +262,7 @@ def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
     for part, subset in zip(sample.subsets(members), subsets, strict=True):
         rows = np.isin(y, subset)
         some = margins[np.ix_(rows, subset)], np.searchsorted(subset, y[rows])
-        np.testing.assert_array_equal(part.wins, WinSample.from_margins(*some).wins)
+        np.testing.assert_array_equal(part.wins, win_distribution(*some))
     method = RadialBasis(n_half_samples=4, random_state=0)
     curves = method._half_curves(sample, 5, np.array([2, 5]))
     assert curves.shape == (4, 2)
@@ -265,12 +270,22 @@ def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
 
 
 def test_groups_that_hold_all_tested_classes_stay():
+    """Every third of ten candidates is tested; they are one group of three."""
+    margins, _ = nearest_center(10, 0.5, 1)
+    y = np.arange(0, 10, 3)
+    sample = WinSample.from_margins(margins[y], y)
+    parts = [(part.n_classes, part.n_test) for part in LeftOut(sample, 3).samples()]
+    assert parts == [(7, 4), (7, 4)]
+
+
+def test_one_part_alone_has_no_scatter():
     """Only the even ones of ten candidates are tested; they are one group of two."""
     margins, _ = nearest_center(10, 0.5, 1)
     y = np.arange(0, 10, 2)
-    sample = WinSample.from_margins(margins[y], y)
-    (without,) = LeftOut(sample, 2).samples()
-    assert (without.n_classes, without.n_test) == (5, 5)
+    model = AccuracyExtrapolator("gaussian").fit(margins[y], y)
+    with pytest.raises(ValueError, match="max_refits=2 puts all classes with test"):
+        model.standard_error(20, max_refits=2)
+    assert model.standard_error(20, max_refits=5) > 0
 
 
 def test_half_of_the_classes_holds_a_tested_one():

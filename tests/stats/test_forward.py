@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import (
-    _forward,
     e_value_false_discovery_rate,
     forward_bayes_accuracy_lower_bound,
     forward_e_value,
 )
-from tests.stats.seam import LAMBDAS
+from tests.stats.seam import LAMBDAS, _forward
 
 
 def naive_e_value(n_correct, n_units, accuracy, first_steps, unit_weights=None):

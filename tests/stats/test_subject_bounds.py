@@ -1,5 +1,7 @@
 """Bounds on the mean Bayes accuracy of subjects: naive twins and coverage."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -75,24 +77,26 @@ def test_bounds_of_selected_regions_by_their_definition():
     assert np.isnan(alone).all()
 
 
+@functools.cache
+def _bounds_of_counts(*counts):
+    """Bounds of regions where so many subjects, of twelve, have accuracy 1, else .1."""
+    columns = [np.where(np.arange(12) < count, 1.0, 0.1) for count in counts]
+    return population_accuracy_lower_bound(np.stack(columns, axis=1), chance=0.19)
+
+
 @pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("rates", [(0.1, 0.1), (0.1, 0.5), (0.4, 0.7)])
 def test_an_expected_share_of_selected_bounds_is_wrong_by_enumeration(rates, copied):
     """All numbers of subjects, of twelve, with accuracy 1 instead of .1, by region."""
-    n, low, high = 12, 0.1, 1.0
-    truth = [low + (high - low) * rate for rate in rates]
+    n, truth = 12, [0.1 + 0.9 * rate for rate in rates]
     wrong = total = 0.0
     for first in range(n + 1):
         for second in [first] if copied else range(n + 1):
             weight = scipy_stats.binom.pmf(first, n, rates[0])
             if not copied:
                 weight *= scipy_stats.binom.pmf(second, n, rates[1])
-            counts = (first, second)
-            accuracy = np.stack(
-                [np.where(np.arange(n) < c, high, low) for c in counts], axis=1
-            )
             means = [truth[0]] * 2 if copied else truth
-            bounds = population_accuracy_lower_bound(accuracy, chance=0.19)
+            bounds = _bounds_of_counts(first, second)
             selected = bounds >= 0.19
             share = np.mean((bounds > means)[selected]) if selected.any() else 0.0
             wrong, total = wrong + weight * share, total + weight

@@ -163,7 +163,7 @@ class LDAMargins(LinearWhereFew):
     name = "lda"
     indicator_bytes = 8
     shrinks = True
-    lanes = 64
+    labelings_at_once = 64
 
     def __init__(self, *, shrinkage: Any = "auto", priors: str = "equal") -> None:
         self.shrinkage = shrinkage

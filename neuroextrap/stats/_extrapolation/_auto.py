@@ -22,9 +22,8 @@ from neuroextrap.stats._extrapolation._method import (
     LeftOut,
     WinMethod,
     WinSample,
-    falling,
+    fill_in_measured,
     log_spaced_set_sizes,
-    measured_curve,
 )
 from neuroextrap.stats._extrapolation._point_methods import Tail
 from neuroextrap.stats._validation import (
@@ -64,7 +63,7 @@ class Logistic(WinMethod):
 
     name = "logistic"
     has_cdf = False
-    monotone = False
+    monotone_to = 2
 
     def __init__(self, *, start: float = 0.25):
         self.start = check_level(start, "start")
@@ -97,9 +96,7 @@ class Logistic(WinMethod):
         """Predict, and return the measured curve below the range of the fit."""
         sizes, accuracy = np.asarray(set_sizes, float), super().accuracy(set_sizes)
         below = sizes < self._fit_sizes(self.wins_.shape[-1])[0]
-        if below.any():
-            accuracy[..., below] = measured_curve(self.wins_, sizes[below])
-        return accuracy
+        return fill_in_measured(accuracy, self.wins_, sizes, below)
 
 
 class PitmanYor(ExtrapolationMethod):
@@ -181,7 +178,6 @@ def pitman_yor_accuracy(
 FEW_CLASSES = 10  # at which half the weight of `logistic` and `tail` is gone
 TAIL_FACTOR = 10  # up to how many times K `tail` has its full weight
 _LARGEST_LIKELIHOOD = 10_000
-_FEWEST_FOR_TAIL = 4
 
 
 def _opinions_of(sample: WinSample) -> list[list[ExtrapolationMethod]]:
@@ -192,7 +188,7 @@ def _opinions_of(sample: WinSample) -> list[list[ExtrapolationMethod]]:
         [Gaussian(), GaussianMixture(loss=loss)],
         [Logistic()],
     ]
-    if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
+    if n_classes >= Tail.fewest_classes and sample.has_continuous_scores():
         plain = Tail(calibrate=False).fit(sample).accuracy([n_classes])[0]
         resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
         n_votes = min(sample.n_test, n_classes)
@@ -219,7 +215,6 @@ class Auto(ExtrapolationMethod):
     """
 
     name = "auto"
-    monotone = False
     has_cdf = False
     #: each predicts the mean of one or of several similar methods
     opinions: Sequence[Sequence[ExtrapolationMethod]] = ()
@@ -244,11 +239,10 @@ class Auto(ExtrapolationMethod):
         return self._join(sample)
 
     def _join(self, sample: WinSample) -> Self:
-        """Keep the measured curve, and what the fitted members predict at K."""
-        self.wins_ = sample.wins
+        """Keep the measured curve, and the accuracy that it resolves."""
+        self.wins_, self.monotone_to = sample.wins, sample.n_classes
         n_test = np.asarray(sample.n_test, float)[..., None]
         self.highest_ = 1 - np.minimum(0.5 / n_test, 0.25)
-        self.mean_at_all_ = self._mean(np.array([sample.n_classes]))
         return self
 
     def refits(self, parts: LeftOut) -> Iterator[Self]:
@@ -264,17 +258,9 @@ class Auto(ExtrapolationMethod):
         """Return the measured curve up to K, the mean beyond, joined until 2 K."""
         sizes, n_classes = np.asarray(set_sizes, float), self.wins_.shape[-1]
         share = np.clip(1 - np.log2(sizes / n_classes), 0, 1)
-        missed = self.wins_[..., -1:] - self.mean_at_all_
-        accuracy = self._mean(sizes) + share * missed
-        measured = sizes <= n_classes
-        if measured.any():
-            accuracy[..., measured] = measured_curve(self.wins_, sizes[measured])
-        return accuracy
-
-    def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Predict as the base class does; the measured curve never rises by itself."""
-        first = self.wins_.shape[-1]
-        return np.clip(falling(self.accuracy, set_sizes, first), 0.0, 1.0)
+        mean = self._mean(np.append(sizes, n_classes))
+        accuracy = mean[..., :-1] + share * (self.wins_[..., -1:] - mean[..., -1:])
+        return fill_in_measured(accuracy, self.wins_, sizes, sizes <= n_classes)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit of each prediction, as far as the data resolve it.

@@ -31,7 +31,7 @@ from neuroextrap.stats._extrapolation._point_methods import (
 )
 from neuroextrap.stats._extrapolation._prediction_intervals import PredictionIntervals
 from neuroextrap.stats._extrapolation._regressions import Moment, RadialBasis
-from neuroextrap.stats._jackknife import lost_point_error
+from neuroextrap.stats._jackknife import jackknife_error, lost_point_error
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     check_choice,
@@ -277,7 +277,7 @@ class AccuracyExtrapolator(PredictionIntervals):
         ------
         ValueError
             If only wins were fitted, there are fewer than four classes with test
-            points, or `max_refits` is below two.
+            points, or `max_refits` is below two or leaves fewer than two refits.
         """
         sizes = check_real_set_sizes(set_sizes)
         self._check_fitted()
@@ -295,8 +295,7 @@ class AccuracyExtrapolator(PredictionIntervals):
             curves.append(refit.projected_accuracy(flat))
             if progress is not None:
                 progress(len(curves), len(parts))
-        refits = np.array(curves)
-        error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
+        error = jackknife_error(curves)
         if not 0 < self.sample_.wins[-1] < 1:
             # of half a point lost, beyond K that at K
             measured = np.minimum(np.rint(flat), self.n_classes_).astype(int)

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 from neuroextrap.stats._accuracy import (
     accuracy_weights,
     average_accuracy,
-    count_wins,
     spread_ties,
 )
-from neuroextrap.stats._validation import batches
+from neuroextrap.stats._validation import batches, check_margins
 
 _MOST_TIES = 0.05
 _BATCH_NUMBERS = 4_000_000
@@ -30,13 +29,22 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
     return np.unique(np.r_[2, np.rint(sizes).astype(int), n_classes])
 
 
-def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
-    """Return accuracy at sizes of 2..K, linear between, (..., n_sizes)."""
-    below = np.floor(set_sizes)
-    ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
-    curves = average_accuracy(wins, ends.ravel())
-    low, high = np.split(curves, 2, axis=-1)
-    return low + (set_sizes - below) * (high - low)
+def fill_in_measured(
+    accuracy: np.ndarray, wins: np.ndarray, set_sizes: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """Put the measured curve, linear between sizes, where `known` (n_sizes,)."""
+    if known.any():
+        sizes, below = set_sizes[known], np.floor(set_sizes[known])
+        ends = np.r_[below, np.ceil(sizes)].astype(int)
+        low, high = np.split(average_accuracy(wins, ends), 2, axis=-1)
+        accuracy[..., known] = low + (sizes - below) * (high - low)
+    return accuracy
+
+
+def log_win_of(lose: np.ndarray) -> np.ndarray:
+    """Return log(1 - q), minus infinity where q is one."""
+    with np.errstate(divide="ignore"):
+        return np.log1p(-lose)
 
 
 @dataclass(frozen=True)
@@ -47,13 +55,18 @@ class WinSample:
     n_test: Any  # number of test points, or (n_regions,) with wins of many
     margins: Any = None  # (n_test, n_classes), or None where there are no scores
     y_true: Any = None  # (n_test,) column of each point's true class
+    own_scores: Any = None  # (n_test,) for that class
+    beaten: Any = None  # (n_test,) number of distractors that a point beats
+    tied: Any = None  # (n_test,) number of distractors that it ties with
 
     @classmethod
     def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
         """Count the wins of `margins` and keep the scores."""
-        wins = count_wins(margins, y_true)
-        y_true = np.asarray(y_true)
-        return cls(wins, len(y_true), np.asarray(margins), y_true)
+        scores, y = check_margins(margins, y_true)
+        own = np.take_along_axis(scores, y[:, None], 1)[:, 0]
+        uncounted = cls(np.empty(0), len(y), scores, y, own)
+        (sample,) = uncounted.subsets(np.ones((1, scores.shape[1]), bool))
+        return replace(sample, margins=scores)
 
     @property
     def n_classes(self) -> int:
@@ -64,18 +77,12 @@ class WinSample:
         """Return average accuracy at `set_sizes`, each within 2..K."""
         return self.wins @ accuracy_weights(self.n_classes, set_sizes)
 
-    def own_scores(self) -> np.ndarray:
-        """Return the score of each test point for its own class, shape (n_test,)."""
-        return np.take_along_axis(self.margins, self.y_true[:, None], 1)[:, 0]
-
-    def distractor_scores(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield rows, their own scores (n_rows, 1), the others (n_rows, K - 1)."""
+    def distractor_scores(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield some test points, and their scores for others (n_rows, K - 1)."""
         for rows in batches(self.n_test, _BATCH_NUMBERS // self.n_classes):
-            margins, y_true = self.margins[rows], self.y_true[rows, None]
-            others = np.ones(margins.shape, bool)
-            np.put_along_axis(others, y_true, False, 1)
-            own = np.take_along_axis(margins, y_true, 1)
-            yield rows, own, margins[others].reshape(len(margins), -1)
+            others = np.ones(self.margins[rows].shape, bool)
+            np.put_along_axis(others, self.y_true[rows, None], False, 1)
+            yield rows, self.margins[rows][others].reshape(len(others), -1)
 
     def point_weights(self) -> np.ndarray:
         """Return weights of the test points: one class, one vote; they sum to one."""
@@ -84,34 +91,28 @@ class WinSample:
 
     def has_continuous_scores(self) -> bool:
         """Check that there are scores, and few test points that tie with a class."""
-        if self.margins is None:
-            return False
-        tied = (self.margins == self.own_scores()[:, None]).sum(axis=1) > 1
-        return bool(tied.mean() <= _MOST_TIES)
+        return self.margins is not None and bool((self.tied > 0).mean() <= _MOST_TIES)
 
     def subsets(self, members: np.ndarray) -> list[WinSample]:
-        """Return the samples, without scores, of sets (n_sets, n_classes) of bool."""
+        """Return the samples, without margins, of sets (n_sets, n_classes) of bool."""
         beaten, tied = self._counts(members.T.astype(np.float32))
         samples = []
         for s, member in enumerate(members):
-            rows, columns = self.part(member)
-            counts = beaten[None, rows, s], tied[None, rows, s] - 1  # not with itself
-            wins = spread_ties(*counts, columns[None], int(np.count_nonzero(member)))
-            samples.append(WinSample(wins[0], len(rows)))
+            rows = np.flatnonzero(member[self.y_true])
+            y = (np.cumsum(member) - 1)[self.y_true[rows]]
+            counts = beaten[rows, s], tied[rows, s] - 1  # not with itself
+            each = counts[0][None], counts[1][None], y[None]
+            wins = spread_ties(*each, int(np.count_nonzero(member)))[0]
+            own = self.own_scores[rows]
+            samples.append(WinSample(wins, len(rows), None, y, own, *counts))
         return samples
-
-    def part(self, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the test points of a set of classes, and the column of each."""
-        rows = np.flatnonzero(member[self.y_true])
-        return rows, (np.cumsum(member) - 1)[self.y_true[rows]]
 
     def _counts(self, members: np.ndarray) -> np.ndarray:
         """Count the classes that points beat and tie with, (2, n_test, n_sets)."""
         counts = np.empty((2, self.n_test, members.shape[1]), np.int32)
-        true_scores = self.own_scores()[:, None]
-        for rows in batches(self.n_test, _MAX_COMPARISONS // self.n_classes):
+        for rows in batches(self.n_test, _MAX_COMPARISONS // len(members)):
             for count, compare in zip(counts, (np.less, np.equal), strict=True):
-                hits = compare(self.margins[rows], true_scores[rows])
+                hits = compare(self.margins[rows], self.own_scores[rows, None])
                 count[rows] = hits.astype(np.float32) @ members
         return counts
 
@@ -141,6 +142,11 @@ class LeftOut:
         left = np.arange(n_groups)[:, None] != np.arange(sample.n_classes) % n_groups
         self.sample = sample
         self.members = left[left[:, tested].any(axis=1)]  # (n_parts, n_classes)
+        if len(self.members) < 2:
+            raise ValueError(
+                f"max_refits={max_refits} puts all classes with test points into one "
+                "group; allow more refits"
+            )
         self.win_samples = sample.subsets(self.members)
 
     def __len__(self) -> int:
@@ -156,15 +162,11 @@ class LeftOut:
             n_test = np.array([sample.n_test for sample in same])
             yield places, np.stack([sample.wins for sample in same]), n_test
 
-    def samples(self, *, scores: bool = True) -> Iterator[WinSample]:
-        """Yield the parts, with their scores or without."""
+    def samples(self) -> Iterator[WinSample]:
+        """Yield the parts, with their scores for every class."""
         for member, sample in zip(self.members, self.win_samples, strict=True):
-            if not scores:
-                yield sample
-                continue
-            rows, columns = self.sample.part(member)
-            margins = self.sample.margins[rows].compress(member, axis=1)
-            yield replace(sample, margins=margins, y_true=columns)
+            rows = self.sample.margins[member[self.sample.y_true]]
+            yield replace(sample, margins=rows.compress(member, axis=1))
 
 
 _ANCHORS_PER_E_FOLD = 20
@@ -219,8 +221,7 @@ class UniformWins(Mixture):
         """Return (1 - a^k) / (k (1 - a))."""
         k = np.asarray(set_sizes, float)[:, None]
         safe = np.where(atoms > 0, atoms, 1.0)
-        with np.errstate(divide="ignore"):
-            power = -np.expm1(k * np.log1p(-safe))
+        power = -np.expm1(k * log_win_of(safe))
         return np.where(atoms > 0, power / (k * safe), 1.0)
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
@@ -237,7 +238,7 @@ class ExtrapolationMethod(ABC):
     continuous_scores: ClassVar[bool] = False  # it errs where scores tie
     uses_scores: ClassVar[bool] = False  # refits look at them where there are some
     reliable_factor: ClassVar[float] = np.inf  # how many times K data identify it
-    monotone: ClassVar[bool] = True  # in [0, 1] and never increasing by itself
+    monotone_to: float = np.inf  # set size up to which it never increases by itself
     has_cdf: ClassVar[bool] = True  # it models the distribution of U
     mixture_: Mixture  # that was fitted, unless a method predicts in another way
     #: how an iterative method ended: "converged", the same in words, "message", and, if
@@ -250,7 +251,7 @@ class ExtrapolationMethod(ABC):
 
     def refits(self, parts: LeftOut) -> Iterator[ExtrapolationMethod]:
         """Yield a fit to each part of the sample; methods may share work."""
-        for sample in parts.samples(scores=self.uses_scores):
+        for sample in parts.samples() if self.uses_scores else parts.win_samples:
             yield deepcopy(self).fit(sample)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
@@ -259,11 +260,8 @@ class ExtrapolationMethod(ABC):
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
         """Predict in [0, 1] and never increasing, at set sizes (n_sizes,)."""
-
-        def limited(sizes: np.ndarray) -> np.ndarray:
-            return np.clip(self.accuracy(sizes), 0.0, 1.0)
-
-        return limited(set_sizes) if self.monotone else falling(limited, set_sizes)
+        accuracy = falling(self.accuracy, set_sizes, self.monotone_to)
+        return np.clip(accuracy, 0.0, 1.0)
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
@@ -322,11 +320,14 @@ class WinMethod(ExtrapolationMethod):
 
 
 def falling(
-    curve: Callable[[np.ndarray], np.ndarray], set_sizes: np.ndarray, first: float = 2
+    curve: Callable[[np.ndarray], np.ndarray], set_sizes: np.ndarray, first: float
 ) -> np.ndarray:
     """Return a curve (..., n_sizes), from `first` on its running minimum."""
+    largest = set_sizes.max()
+    if largest <= first:
+        return curve(set_sizes)
     # with fixed anchors an answer hardly depends on what else was asked
-    anchors, largest = log_anchors(set_sizes.max()), set_sizes.max()
+    anchors = log_anchors(largest)
     anchors = anchors[(anchors > first) & (anchors < largest)]
     every = np.unique(np.r_[anchors, first, set_sizes])
     values = curve(every)

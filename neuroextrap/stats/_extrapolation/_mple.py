@@ -15,6 +15,7 @@ from neuroextrap.stats._extrapolation._method import (
     PointWins,
     UniformWins,
     WinSample,
+    log_win_of,
 )
 from neuroextrap.stats._extrapolation._mixtures import simplex_least_squares
 from neuroextrap.stats._validation import check_integer
@@ -188,8 +189,7 @@ class PseudoLikelihood(ExtrapolationMethod):
         for _ in range(2):
             angles = _refined(angles, fit.weights)
             fit = self._solve(sample.wins, angles)
-        with np.errstate(divide="ignore"):
-            log_win = np.log1p(-(np.sin(angles) ** 2))
+        log_win = log_win_of(np.sin(angles) ** 2)
         self.mixture_ = PointWins.of_used(log_win, fit.weights)
         self.certificate_ = fit.certificate(_TOLERANCE)
         return self

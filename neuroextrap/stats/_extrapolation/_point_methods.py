@@ -7,18 +7,22 @@ U^(k - 1) over points.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
+    LeftOut,
     PointWins,
     WinSample,
     log_spaced_set_sizes,
+    log_win_of,
 )
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import batches, check_level
@@ -85,8 +89,8 @@ class KernelDensity(PointMethod):
 
     def _points(self, sample: WinSample) -> PointWins:
         parts = [
-            kernel_log_win(own[:, 0], others, self.bandwidth)
-            for _, own, others in sample.distractor_scores()
+            kernel_log_win(sample.own_scores[rows], others, self.bandwidth)
+            for rows, others in sample.distractor_scores()
         ]
         log_win = np.concatenate(parts)
         rows, share, weight = split_ties(np.isnan(log_win))
@@ -113,8 +117,7 @@ def kernel_log_win(
     lose[smooth] = special.ndtr(-scaled).mean(1)
     behind = lead[~smooth, 0]
     lose[~smooth] = np.where(behind == 0, np.nan, behind < 0)
-    with np.errstate(divide="ignore"):
-        return np.log1p(-lose)
+    return log_win_of(lose)
 
 
 def cross_validated_bandwidth(scores: np.ndarray, criterion: str) -> np.ndarray:
@@ -213,53 +216,75 @@ class Tail(PointMethod):
         self.calibrate = calibrate
 
     def _points(self, sample: WinSample) -> PointWins:
-        K = sample.n_classes
-        n_tail = int(np.clip(round(self.fraction * K), 2, K - 2))
-        log_lose, rows, part, self.shape_, self.scale_ = tail_log_lose(sample, n_tail)
-        weights = sample.point_weights()[rows] * part
         self.calibration_ = np.array([0.0, 1.0])
+        n_best = self._n_best(sample.n_classes)
+        best = [largest(others, n_best) for _, others in sample.distractor_scores()]
+        return self._beyond(sample, np.concatenate(best))
+
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
+        """Seek the best distractors of parts among those of the whole sample."""
+        whole, n_left = parts.sample, np.count_nonzero(~parts.members, axis=1).max()
+        classes = best_distractors(whole, self._n_best(whole.n_classes) + n_left)
+        scores = np.take_along_axis(whole.margins, classes, 1)
+        for part, member in zip(parts.win_samples, parts.members, strict=True):
+            rows = member[whole.y_true]
+            others = np.where(member[classes[rows]], scores[rows], -np.inf)
+            best = largest(others, self._n_best(part.n_classes))
+            refit = copy(self)
+            refit.mixture_ = refit._beyond(part, best)
+            yield refit
+
+    def _n_best(self, n_classes: int) -> int:
+        """Return how many distractors make the tail and its threshold."""
+        return int(np.clip(round(self.fraction * n_classes), 2, n_classes - 2)) + 1
+
+    def _beyond(self, sample: WinSample, best: np.ndarray) -> PointWins:
+        """Fit the tail of the best distractors, and calibrate on from where it is."""
+        log_lose, rows, part, self.shape_, self.scale_ = tail_log_lose(sample, best)
+        weights = sample.point_weights()[rows] * part
         if self.calibrate:
-            sizes = log_spaced_set_sizes(K, 100)
-            curve = sample.curve(sizes)
-            self.calibration_ = calibrate_log_lose(log_lose, weights, sizes, curve)
-        log_win = _log_win(_calibrated(log_lose, self.calibration_))
-        return PointWins(log_win, weights)
+            sizes = log_spaced_set_sizes(sample.n_classes, 100)
+            curve, start = sample.curve(sizes), self.calibration_
+            fitted = calibrate_log_lose(log_lose, weights, sizes, curve, start)
+            self.calibration_ = fitted
+        lose = np.exp(_calibrated(log_lose, self.calibration_))
+        return PointWins(log_win_of(lose), weights)
 
 
 def tail_log_lose(
-    sample: WinSample, n_tail: int
+    sample: WinSample, best: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
     """Return log q of losing to a distractor, points, shares, shape and scale."""
-    best, above, tied = best_distractors(sample, n_tail)
-    threshold = best[:, -1]
+    threshold, n_others = best[:, -1], sample.n_classes - 1
     mean = best[:, :-1].mean(1) - threshold
     mean = np.where(mean > 0, mean, 1.0)
-    ahead = (sample.own_scores() - threshold) / mean
+    ahead = (sample.own_scores - threshold) / mean
     excess = (best[:, :-1] - threshold[:, None]) / mean[:, None]
     shape, scale = fit_generalized_pareto(excess[excess > 0])
-    rows, share, part = split_ties((ahead <= 0) & (tied > 0))
-    ahead = ahead[rows]
-    beaten_by = above[rows] + share * tied[rows]
+    rows, share, part = split_ties((ahead <= 0) & (sample.tied > 0))
+    ahead, tied = ahead[rows], sample.tied[rows]
+    beaten_by = n_others - sample.beaten[rows] - tied + share * tied
     with np.errstate(divide="ignore"):
         survival = _pareto_log_survival(np.maximum(ahead, 0), shape, scale)
-        log_lose = np.where(ahead > 0, np.log(n_tail) + survival, np.log(beaten_by))
-    log_lose = np.maximum(log_lose - np.log(sample.n_classes - 1), _LOG_LOSE_FLOOR)
+        log_tail = np.log(best.shape[1] - 1) + survival
+        log_lose = np.where(ahead > 0, log_tail, np.log(beaten_by))
+    log_lose = np.maximum(log_lose - np.log(n_others), _LOG_LOSE_FLOOR)
     return log_lose, rows, part, shape, scale
 
 
-def best_distractors(
-    sample: WinSample, n_tail: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the best scores (n_test, n_tail + 1) of others, how many win and tie."""
-    n_others = sample.n_classes - 1
-    best = np.empty((sample.n_test, n_tail + 1))
-    above, tied = np.empty((2, sample.n_test), np.intp)
-    for rows, own, others in sample.distractor_scores():
-        above[rows] = np.count_nonzero(others > own, axis=1)
-        tied[rows] = np.count_nonzero(others == own, axis=1)
-        others.partition(n_others - n_tail - 1, axis=1)
-        best[rows] = np.sort(others[:, n_others - n_tail - 1 :], axis=1)[:, ::-1]
-    return best, above, tied
+def best_distractors(sample: WinSample, n_best: int) -> np.ndarray:
+    """Return the columns of the best of others, in no order, (n_test, n_best)."""
+    n_best = min(n_best, sample.n_classes - 1)
+    columns = np.empty((sample.n_test, n_best), np.intp)
+    for rows, others in sample.distractor_scores():
+        best = np.argpartition(others, -n_best, axis=1)[:, -n_best:]
+        columns[rows] = best + (best >= sample.y_true[rows, None])
+    return columns
+
+
+def largest(scores: np.ndarray, n: int) -> np.ndarray:
+    """Return the n largest of each row, falling."""
+    return np.sort(np.partition(scores, -n, axis=1)[:, -n:], axis=1)[:, ::-1]
 
 
 def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarray:
@@ -316,37 +341,34 @@ def _calibrated(log_lose: np.ndarray, calibration: np.ndarray) -> np.ndarray:
     return np.minimum(calibration[0] + calibration[1] * log_lose, 0.0)
 
 
-def _log_win(log_lose: np.ndarray) -> np.ndarray:
-    """Return log(1 - q) from log q."""
-    with np.errstate(divide="ignore"):
-        return np.log1p(-np.exp(log_lose))
-
-
 def calibrate_log_lose(
-    log_lose: np.ndarray, weights: np.ndarray, set_sizes: np.ndarray, curve: np.ndarray
+    log_lose: np.ndarray,
+    weights: np.ndarray,
+    set_sizes: np.ndarray,
+    curve: np.ndarray,
+    start: ArrayLike = (0.0, 1.0),
 ) -> np.ndarray:
     """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to a `curve` (n_sizes,)."""
     from scipy.optimize import least_squares
 
     log_lose, weights = compress(log_lose, weights)
-
     power = set_sizes[:, None] - 1.0
 
     def residual(calibration: np.ndarray) -> np.ndarray:
-        log_win = _log_win(_calibrated(log_lose, calibration))
+        log_win = log_win_of(np.exp(_calibrated(log_lose, calibration)))
         return PointWins(log_win, weights).accuracy(set_sizes) - curve
 
     def jacobian(calibration: np.ndarray) -> np.ndarray:
         mapped = _calibrated(log_lose, calibration)
         inside = mapped < 0
-        log_win, values = _log_win(mapped[inside]), log_lose[inside]
+        log_win, values = log_win_of(np.exp(mapped[inside])), log_lose[inside]
         slope = -power * np.exp((power - 1) * log_win + mapped[inside])
         slope *= weights[inside]
         return np.stack([slope.sum(1), slope @ values], 1)
 
     return least_squares(
         residual,
-        [0.0, 1.0],
+        start,
         jac=jacobian,
         bounds=([-20.0, 0.05], [20.0, 20.0]),
         x_scale=[1, 0.3],

@@ -249,8 +249,8 @@ class PredictionError:
     def _end(self, quantile: float, set_sizes: np.ndarray) -> np.ndarray:
         """Return one end (n_sizes,), at a quantile of the error."""
         accuracy = np.clip(self.method.accuracy(set_sizes), 0.0, 1.0)
-        share = np.minimum((set_sizes - 1) / (self.sample.n_classes - 1), 1)
-        half = 0.5 / self.sample.n_test * share
+        n_classes, n_test = self.sample.n_classes, self.sample.n_test
+        half = half_lost_point(np.minimum(set_sizes, n_classes), n_classes, n_test)
         inner = np.clip(accuracy, np.minimum(half, 0.5 / set_sizes), 1 - half)
         width = quantile * self.standard_deviation(set_sizes)
         reached = special.expit(special.logit(inner) + width)

@@ -224,7 +224,7 @@ class Moment(ExtrapolationMethod):
 
     name = "moment"
     reliable_factor = 2.0
-    monotone = False
+    monotone_to = 2
 
     def __init__(
         self,
