@@ -18,6 +18,7 @@ from neuroextrap.margins._paths import path_of
 from neuroextrap.stats._validation import batches
 
 _BLOCK_SIZE = 2**17  # margins, or weights, made together
+_IN_CACHE = 2**15  # margins
 
 # of labelings: weights (F, B, K, p) of test points and offsets (F, B, K)
 Rules = Callable[[Labelings], tuple[np.ndarray, np.ndarray]]
@@ -31,33 +32,20 @@ def sorted_samples(labelings: Labelings) -> Any:
     return labelings.keep("sorted", lambda: Sorted(*labelings.sorted_by_class(every)))
 
 
-def _held_out_samples(design: Design, labelings: Labelings) -> Any:
-    """Return the held-out samples by fold and class, for compiled sums."""
-    from neuroextrap.margins.compiled._class_sums import Sorted
+def class_sums(
+    x: np.ndarray, design: Design, labelings: Labelings, means: Any = 0.0
+) -> np.ndarray:
+    """Sum training samples of x (n_samples, p) by fold and class, (F, B, K, p).
 
-    held, K = np.concatenate(design.held_out), labelings.n_classes
-    n_held = [len(samples) for samples in design.held_out]
-    fold = np.repeat(np.arange(len(n_held)), n_held)
-    by_fold = Labelings(labelings.codes[:, held] + K * fold, len(n_held) * K)
-    members, edges = by_fold.sorted_by_class(np.arange(len(held)))
-    return Sorted(held[members].astype(np.uint32), edges)
-
-
-def class_sums(x: np.ndarray, design: Design, labelings: Labelings) -> np.ndarray:
-    """Sum training samples of x (n_samples, p) by fold and class, (F, B, K, p)."""
-    from neuroextrap.margins.compiled._class_sums import fill_sums
+    About ``means`` of folds (F, p) or a number.
+    """
+    from neuroextrap.margins.compiled._class_sums import fill_training_sums
 
     shape = labelings.n_labelings, len(design.folds), labelings.n_classes, x.shape[1]
-    held = np.empty((1, shape[0], shape[1] * shape[2], shape[3]))
-    make = partial(_held_out_samples, design, labelings)
-    fill_sums(x[np.newaxis], labelings.keep("held out", make), held)
-    held = held.reshape(shape)
-    if design.tests_each_once:  # the folds are all samples
-        total = held.sum(axis=1)
-    else:
-        total = np.empty((shape[0], *shape[2:]))
-        fill_sums(x[np.newaxis], sorted_samples(labelings), total[np.newaxis])
-    return np.subtract(total[:, np.newaxis], held, out=held).swapaxes(0, 1)
+    sums, means = np.empty(shape), np.broadcast_to(means, (shape[1], shape[3]))
+    held, edges = design.flat_folds[:2]
+    fill_training_sums(x, means.copy(), labelings.codes, held, edges, sums)
+    return sums.swapaxes(0, 1)
 
 
 @dataclass(frozen=True)
@@ -76,14 +64,6 @@ class LinearRegion:
     inverses: np.ndarray
     penalty: float
     samples: np.ndarray
-
-    def class_sums(
-        self, design: Design, labelings: Labelings, counts: np.ndarray
-    ) -> np.ndarray:
-        """Sum each class's ``counts`` (F, B, K) samples about their mean."""
-        sums = class_sums(self.samples, design, labelings)
-        sums -= counts[..., None] * self.means[:, None, None]
-        return sums
 
 
 def linear_region(
@@ -141,6 +121,8 @@ def add_linear(
     design: Design,
 ) -> None:
     """Add to the margins (n_test, K, B) of a region what points (n_test, p) give."""
+    from neuroextrap.margins.compiled._class_sums import add_scores
+
     blocks = design.keep("blocks", partial(_blocks, design))
     n_weights = len(design.folds) * labelings.n_classes * points.shape[1]
     parts = batches(labelings.n_labelings, _BLOCK_SIZE // max(1, n_weights))
@@ -150,13 +132,13 @@ def add_linear(
             make = partial(labelings.some, np.arange(part.start, part.stop))
             some = labelings.keep(("some", part.start, part.stop), make)
         weights, offsets = (a.astype(points.dtype, copy=False) for a in rules(some))
+        offsets = np.ascontiguousarray(offsets)
         out = margins[:, :, part].transpose(2, 1, 0)
         for fold, rows in blocks:
             n_scores = (rows.stop - rows.start) * labelings.n_classes
-            for few in batches(len(out), _BLOCK_SIZE // max(1, n_scores)):
+            for few in batches(len(out), _IN_CACHE // max(1, n_scores)):
                 scores = weights[fold, few] @ points[rows].T
-                scores += offsets[fold, few, :, np.newaxis]
-                out[few, :, rows] += scores
+                add_scores(scores, offsets[fold, few], rows.start, out[few])
 
 
 def _blocks(design: Design) -> list[tuple[int, slice]]:

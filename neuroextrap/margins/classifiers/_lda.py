@@ -16,6 +16,7 @@ from neuroextrap.margins.algebra._linear import (
     LinearRegion,
     LinearWhereFew,
     add_linear,
+    class_sums,
     empty_linear,
     sorted_samples,
 )
@@ -76,7 +77,7 @@ def linear_rules(
         make = _of_ridge
     elif by_features(region, design):
         make = _from_features
-    weights = region.class_sums(design, labelings, n)
+    weights = class_sums(region.samples, design, labelings, region.means)
     for labeling in range(labelings.n_labelings):
         one = make(region, weights[:, labeling], n[:, labeling])
         weights[:, labeling] = one[0]
@@ -118,9 +119,10 @@ def _of_ridge(
     region: LinearRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the same for projected points, by ridge regression: none is inverted."""
-    shifts = sums * fixed_constants(n, "ridge")[:, :, None]
-    middle = shifts.mean(axis=1)[:, :, None]
-    products = (shifts @ region.inverses @ middle)[:, :, 0]
+    scales = fixed_constants(n, "ridge")[:, :, None]
+    middle = sums.swapaxes(1, 2) @ scales / n.shape[1]
+    shifts = sums * scales
+    products = (shifts @ (region.inverses @ middle))[:, :, 0]
     return shifts, -products / n.mean(axis=1, keepdims=True)
 
 

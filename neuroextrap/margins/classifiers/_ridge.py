@@ -234,10 +234,11 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     if len(parts) == 1 and not fits.linear:
         (margins,) = parts
     else:
-        margins = np.zeros((n_regions, *shape), fits.dtype)
+        margins = np.empty((n_regions, *shape), fits.dtype)
         for group, part in zip(fits.operators, parts, strict=True):
             margins[group.regions] = part
     for place, region in fits.linear.items():
+        margins[place] = 0.0
         given = partial(linear_rules, region, design, "ridge"), labelings, design
         add_linear(margins[place].transpose(2, 1, 0), region.projected, *given)
     return margins.transpose(3, 2, 0, 1).reshape(*shape[:0:-1], -1)

@@ -114,6 +114,54 @@ def fill_sums(tables: Any, labelings: Any, out: Any) -> None:
 
 
 @_compile
+def _take_off(x: Any, samples: Any, classes: Any, mean: Any, sums: Any) -> None:
+    """Take some samples of x (n, p), about a mean, off the sums (K, p) by class."""
+    for sample in samples:
+        row, out = x[sample], sums[classes[sample]]
+        for j in range(len(row)):
+            out[j] -= row[j] - mean[j]
+
+
+@_compile
+def fill_training_sums(
+    x: Any, means: Any, codes: Any, held: Any, edges: Any, sums: Any
+) -> None:
+    """Fill sums (B, F, K, p) of samples (n, p) by class: of all, less those held out.
+
+    About the ``means`` (F, p) of folds, which hold out samples ``held`` and begin there
+    at ``edges``.
+    """
+    n_classes, n_features = sums.shape[2:]
+    total, size = np.empty((n_classes, n_features)), np.empty(n_classes)
+    for b in range(len(codes)):
+        classes = codes[b]
+        total[:], size[:] = 0.0, 0.0
+        for i in range(len(x)):
+            row, out = x[i], total[classes[i]]
+            size[classes[i]] += 1.0
+            for j in range(n_features):
+                out[j] += row[j]
+        for f in range(len(edges) - 1):
+            of_fold, mean = sums[b, f], means[f]
+            for k in range(n_classes):
+                for j in range(n_features):
+                    of_fold[k, j] = total[k, j] - size[k] * mean[j]
+            _take_off(x, held[edges[f] : edges[f + 1]], classes, mean, of_fold)
+
+
+@_compile
+def add_scores(scores: Any, offsets: Any, start: int, margins: Any) -> None:
+    """Add scores (B, K, n) and offsets (B, K) to margins (B, K, n_test) of points."""
+    n_labelings, n_classes, n_points = scores.shape
+    for b in range(n_labelings):
+        for k in range(n_classes):
+            scored, offset = scores[b, k], offsets[b, k]
+            out = margins[b, k, start : start + n_points]
+            for i in range(n_points):
+                out[i] += scored[i] + offset
+
+
+@_compile
 def _fill_squares(
     gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
 ) -> None:
