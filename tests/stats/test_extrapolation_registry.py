@@ -1,6 +1,8 @@
 """What every extrapolation method must do, asked of the whole registry."""
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,6 +35,14 @@ def beta_margins(n_classes, a, seed):
     margins = rng.random((n_classes, n_classes))
     margins[np.arange(n_classes), np.arange(n_classes)] = rng.beta(a, 1, n_classes)
     return margins, np.arange(n_classes)
+
+
+def test_the_walk_for_developers_names_what_methods_declare():
+    walks = Path(__file__).parents[2] / "docs" / "developers" / "walks.rst"
+    _, _, step = walks.read_text("utf-8").partition("predicts in another way;")
+    declared = re.findall(r"``(\w+)``", step.partition("declare")[0])
+    assert declared
+    assert [name for name in declared if not hasattr(ExtrapolationMethod, name)] == []
 
 
 def test_the_registry_holds_the_methods_of_the_contract():
