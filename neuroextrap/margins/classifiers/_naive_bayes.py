@@ -10,10 +10,11 @@ from scipy.special import digamma
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel
 from neuroextrap.margins.algebra._linear import (
+    Linear,
     LinearWhereFew,
-    add_linear,
     class_sums,
     empty_linear,
+    fill_linear,
 )
 from neuroextrap.margins.algebra._operators import (
     check_priors,
@@ -94,30 +95,35 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         pairs = zip(xs, varying, strict=True)
         return design, [self._parts(x[:, some], design) for x, some in pairs]
 
+    def linear(self, state: Any) -> list[Linear]:
+        return [part for (part,) in state[1]]  # equal classes have equal priors
+
+    def keeps_margins(self, n_features: int, plan: Any) -> bool:
+        return n_features > _FEATURES or super().keeps_margins(n_features, plan)
+
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, regions = state
         priors = self._log_priors(checked_counts(design, labelings))
         margins = empty_linear(len(regions), labelings, design, float)
+        for place, parts in enumerate(regions):
+            fill_linear(margins[:, :, place], parts, labelings, design)
         by_region = margins.transpose(2, 3, 1, 0)
         for rows, prior in zip(design.fold_slices, priors, strict=True):
-            by_region[..., rows] = prior.T[..., np.newaxis]
-        for place, parts in enumerate(regions):
-            for both, floor in parts:
-                points = both[as_slice(design.test)]
-                rules = partial(self._rules, both, floor, design)
-                add_linear(margins[:, :, place], points, rules, labelings, design)
+            by_region[..., rows] += prior.T[..., np.newaxis]
         return margins.reshape(*margins.shape[:2], -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         of_part = super().workspace(2 * min(n_features, _FEATURES), 1, design)
         return of_part + 16 * n_regions * design.n_samples * n_features
 
-    def _parts(self, x: np.ndarray, design: Design) -> list[tuple[Any, Any]]:
-        """Return features with their squares, and least variances, part by part."""
+    def _parts(self, x: np.ndarray, design: Design) -> list[Linear]:
+        """Return what makes margins of features with their squares, part by part."""
         parts = []
-        for part in batches(x.shape[1], _FEATURES):
+        for part in batches(max(1, x.shape[1]), _FEATURES):
             features, floor = self._features(x[:, part], design)
-            parts.append((np.concatenate([features, features**2], axis=1), floor))
+            both = np.concatenate([features, features**2], axis=1)
+            rules = partial(self._rules, both, floor, design)
+            parts.append(Linear(both[as_slice(design.test)], rules))
         return parts
 
     def _rules(

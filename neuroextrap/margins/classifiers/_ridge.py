@@ -15,9 +15,9 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import add_linear, sorted_samples
+from neuroextrap.margins.algebra._linear import fill_linear, sorted_samples
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
-from neuroextrap.margins.classifiers._lda import LDAMargins, linear_rules
+from neuroextrap.margins.classifiers._lda import LDAMargins, linear_of
 from neuroextrap.stats._validation import brief, check_numbers
 
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -238,9 +238,8 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
         for group, part in zip(fits.operators, parts, strict=True):
             margins[group.regions] = part
     for place, region in fits.linear.items():
-        margins[place] = 0.0
-        given = partial(linear_rules, region, design, "ridge"), labelings, design
-        add_linear(margins[place].transpose(2, 1, 0), region.projected, *given)
+        linear = [linear_of(region, design, "ridge")]
+        fill_linear(margins[place].transpose(2, 1, 0), linear, labelings, design)
     return margins.transpose(3, 2, 0, 1).reshape(*shape[:0:-1], -1)
 
 
