@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from neuroextrap.learning_curves._sensitivity import feature_maps, pattern_factor
 from neuroextrap.models._canonical_space import check_priors
+from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._validation import (
     check_flags,
     check_n_jobs,
@@ -277,7 +278,8 @@ def score_split(run, model, members, prior_weight):
 
 def _error_rate(scores, indicator):
     """Return the share of samples whose label is not on top; ties count in part."""
-    top = scores >= scores.max(axis=1, keepdims=True) - 1e-12
+    best = scores.max(axis=1, keepdims=True)
+    top = scores >= tie_floor(best, 1 + np.abs(best))
     hit = np.sum(indicator * top, axis=1) / top.sum(axis=1)
     return float(1 - hit.mean())
 
