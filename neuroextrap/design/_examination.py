@@ -90,18 +90,18 @@ def examine(  # noqa: PLR0913 - what an experiment was
     continuous = continuous_target(kept)
     if continuous is not None and continuous.grade == "refused":
         return [continuous]
-    asked = SimpleNamespace(cv=cv, n_permutations=n_permutations, random_state=0)
+    request = SimpleNamespace(cv=cv, n_permutations=n_permutations, random_state=0)
     try:
-        tests = Tests.of(kept, options, asked)
+        tests = Tests.of(kept, options, request)
     except ValueError as error:
         seen = "untestable", "refused", np.nan, EVERYTHING
         return [Finding(*seen, str(error), "the analysis would be refused", "")]
-    found = list(findings_of_tests(tests, samples))
+    findings = list(findings_of_tests(tests, samples))
     if factor is not None:
         levels = np.unique(factor[kept.keep], return_inverse=True)[1]
-        found += _confound(kept.codes, levels) + _left_out(tests.design, levels)
+        findings += _confound(kept.codes, levels) + _left_out(tests.design, levels)
     grades = "refused", "doubtful", "note"
-    return sorted(found, key=lambda finding: grades.index(finding.grade))
+    return sorted(findings, key=lambda finding: grades.index(finding.grade))
 
 
 def _samples(X, shape):

@@ -65,8 +65,10 @@ def _members(conditions, role, name):
     """Return whether each sample is of a condition; ValueError if none is."""
     levels = np.unique(conditions).tolist()
     if not np.isscalar(name) or name not in levels:
-        shown = ", ".join(map(repr, levels[:5]))
-        raise ValueError(f"{role}={brief(name)} is no condition; choose one of {shown}")
+        choices = ", ".join(map(repr, levels[:5]))
+        raise ValueError(
+            f"{role}={brief(name)} is no condition; choose one of {choices}"
+        )
     return conditions == name
 
 
@@ -74,12 +76,12 @@ def _shared_classes(y, members, classes, pair):
     """Return the classes of both conditions; ValueError if they have others."""
     own = [np.unique(y[member]) for member in members]
     names = np.union1d(*own) if classes is None else check_labels(classes, "classes")
-    for known, (role, name) in zip(own, pair.items(), strict=True):
-        lacking = np.setdiff1d(names, known).tolist()
+    for present, (role, name) in zip(own, pair.items(), strict=True):
+        lacking = np.setdiff1d(names, present).tolist()
         if lacking:
             raise ValueError(
                 f"condition {name!r} ({role}) lacks the classes {lacking[:5]}, it has "
-                f"{known.tolist()[:5]}; classes correspond by name, so call a class "
+                f"{present.tolist()[:5]}; classes correspond by name, so call a class "
                 "the same in both conditions, or choose classes=... that both have"
             )
     if len(np.unique(names)) < 2:
@@ -138,12 +140,12 @@ def class_subsets(
             "cv, or curves='trained_on_all'"
         )
     orders = [rng.permutation(n_classes) for _ in range(n_partitions)]
-    found: list[SubsetTests] = []
+    tests: list[SubsetTests] = []
     for k in map(int, set_sizes):
         starts = range(0, n_classes - k + 1, k)
         subsets = [np.sort(order[a : a + k]) for order in orders for a in starts]
-        found += _tests(codes, design, subsets)
-    return tuple(found)
+        tests += _tests(codes, design, subsets)
+    return tuple(tests)
 
 
 def _tests(

@@ -44,10 +44,10 @@ def bound_design(
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
     if options.whole_runs and labels.groups is None:
-        asked = "test_units='runs'"
+        option = "test_units='runs'"
         if options.within_runs is not None:
-            asked = f"within_runs={options.within_runs!r}"
-        raise ValueError(f"{asked} needs the run of every sample; give groups=runs")
+            option = f"within_runs={options.within_runs!r}"
+        raise ValueError(f"{option} needs the run of every sample; give groups=runs")
     if labels.units is not None and design.splits(labels.units):
         reason = (
             "a block has samples in the training and the test set of one fold, which "
@@ -196,25 +196,25 @@ class Tests:
         cls,
         labels: Labels,
         options: BoundOptions,
-        asked: Any,
+        request: Any,
         subsets: tuple[np.ndarray, int] | None = None,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match.
 
-        ``cv``, permutations and their seed are attributes of what is ``asked``. Of
+        ``cv``, permutations and their seed are attributes of the `request`. Of
         ``subsets`` of the classes sizes and numbers are given.
         """
         n_classes, seen = len(labels.classes), continuous_target(labels)
         if seen is not None and seen.grade == "refused":
             tell([seen])
-        given = {"cv": asked.cv, "groups": labels.groups, "trained": labels.trained}
+        given = {"cv": request.cv, "groups": labels.groups, "trained": labels.trained}
         design = make_design(labels.codes, n_classes, **given)
-        seed = asked.n_permutations, asked.random_state
-        how = {"cv": asked.cv, "exchange": getattr(asked, "exchange", "rows")}
+        seed = request.n_permutations, request.random_state
+        how = {"cv": request.cv, "exchange": getattr(request, "exchange", "rows")}
         permuted = permuted_codes(labels, design, *seed, **how)
         bounds, drawn = bound_design(labels, design, options), ()
         if subsets is not None:
-            rng = random_generator(asked.random_state).spawn(1)[0]
+            rng = random_generator(request.random_state).spawn(1)[0]
             drawn = class_subsets(labels.codes, design, *subsets, rng)
         return cls(labels, design, permuted, options, *bounds, drawn)
 

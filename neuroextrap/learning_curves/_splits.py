@@ -284,17 +284,17 @@ def _error_rate(scores, indicator):
     return float(1 - hit.mean())
 
 
-def evaluate_splits(run, sizes, asked, *, z=False):
+def evaluate_splits(run, sizes, chosen, *, z=False):
     """Return arrays (n_sizes, n_splits, ...) by name; with `z` of maps, not scores."""
-    check_n_jobs(asked.n_jobs)
-    starts = range(0, asked.n_splits, _SPLITS_PER_TASK)
+    check_n_jobs(chosen.n_jobs)
+    starts = range(0, chosen.n_splits, _SPLITS_PER_TASK)
     tasks = [
-        (int(size), range(start, min(start + _SPLITS_PER_TASK, asked.n_splits)))
+        (int(size), range(start, min(start + _SPLITS_PER_TASK, chosen.n_splits)))
         for size in sizes
         for start in starts
     ]
-    how = {"prior_weight": asked.prior_weight, "pattern": asked.pattern, "z": z}
-    done = Parallel(n_jobs=asked.n_jobs)(
+    how = {"prior_weight": chosen.prior_weight, "pattern": chosen.pattern, "z": z}
+    done = Parallel(n_jobs=chosen.n_jobs)(
         delayed(_evaluate_task)(run, size, splits, **how) for size, splits in tasks
     )
     of_sizes = [done[i : i + len(starts)] for i in range(0, len(done), len(starts))]
