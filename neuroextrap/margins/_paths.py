@@ -69,8 +69,8 @@ class Shape(NamedTuple):
     @property
     def long_or_fewer_features(self) -> bool:
         """Whether samples are many, or several classes at least as many as features."""
-        fewer = self.n_features <= self.design.n_classes
-        return self.long or (fewer and self.long_or_several_classes)
+        several = max(self.n_features, _SEVERAL_CLASSES)
+        return self.long or several <= self.design.n_classes
 
     @property
     def short(self) -> bool:

@@ -217,10 +217,7 @@ def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
 
 
 def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array, whole: Plan) -> int:
-    """Bytes of a task that goes over its regions in passes, at the largest of them.
-
-    Of the ``whole`` plan, or its forward tests, whose margins are kept.
-    """
+    """Bytes of passes, at the largest of them; forward tests of a plan keep margins."""
     sizes = np.diff(regions.indptr)
     sizes = sizes[sizes > 0].astype(np.int64)
     n_regions, n = min(plan.pass_regions, len(sizes)), plan.design.n_samples

@@ -61,13 +61,13 @@ def class_sums(
 class LinearRegion:
     """What ridge fits of one region need of its data, whatever the labels.
 
-    ``centered`` (n_test, p) are test points about their training ``means`` (F, p),
-    ``projected`` the same times the ``inverses`` of ``systems`` (F, p, p), the scatter
-    matrices plus the ``penalty``, in a precision good enough for margins.
+    ``points`` (n_test, p) are test points about their training ``means`` (F, p), in a
+    precision good enough for margins; times the ``inverses`` of ``systems`` (F, p, p),
+    the scatter matrices plus the ``penalty``, unless `by_features`.
     """
 
-    centered: np.ndarray
-    projected: np.ndarray
+    points: np.ndarray
+    by_features: bool
     means: np.ndarray
     systems: np.ndarray
     inverses: np.ndarray
@@ -76,7 +76,7 @@ class LinearRegion:
 
 
 def linear_region(
-    x: np.ndarray, design: Design, penalty: float, dtype: np.dtype
+    x: np.ndarray, design: Design, penalty: float, dtype: np.dtype, *, by_features: bool
 ) -> LinearRegion:
     """Prepare one region of centered samples (n, p) for any labeling."""
     n, p = x.shape
@@ -93,13 +93,12 @@ def linear_region(
         np.einsum("ii->i", systems[fold])[:] += penalty
     values, vectors = regular_eigen(systems)
     inverses = (vectors / values[:, None]) @ vectors.swapaxes(1, 2)
-    points, projected = np.empty((2, len(design.test), p), dtype)
-    for fold, (_, test) in enumerate(design.folds):
-        rows = design.fold_slices[fold]
-        about_mean = x[test] - means[fold]
-        points[rows] = about_mean
-        projected[rows] = about_mean @ inverses[fold]
-    return LinearRegion(points, projected, means, systems, inverses, penalty, x)
+    points = (x[design.test] - means[design.fold_of_test]).astype(dtype)
+    if not by_features:
+        for fold, (_, test) in enumerate(design.folds):
+            about_mean = x[test] - means[fold]
+            points[design.fold_slices[fold]] = about_mean @ inverses[fold]
+    return LinearRegion(points, by_features, means, systems, inverses, penalty, x)
 
 
 def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,8 +218,7 @@ class LinearWhereFew(MarginKernel):
         systems = 4 * n_folds * p**2 if self.shrinks else 0
         sums = 3 * max(_BLOCK_SIZE, n_folds * design.n_classes * p)
         held = sum(len(held) for held in design.held_out)
-        n_copies = 1 + self.shrinks  # about a mean, and times an inverse
-        points = n_copies * self.of_a_margin * len(design.test) * p
+        points = self.of_a_margin * len(design.test) * p
         shared = systems + design.n_samples * p + 7 * held
         return n_regions * (points + 8 * shared) + 8 * sums
 

@@ -67,32 +67,18 @@ def noise_weights(explained: np.ndarray, counts: np.ndarray, rule: str) -> np.nd
     return np.asarray(0.5 * explained / (1.0 - explained))
 
 
-def linear_of(region: LinearRegion, design: Design, rule: str) -> Linear:
-    """Return what makes the margins of a region with few features."""
-    in_features = rule != "ridge" and by_features(region, design)
-    points = region.centered if in_features else region.projected
-    return Linear(points, partial(linear_rules, region, design, rule))
-
-
-def linear_rules(
+def _linear_rules(
     region: LinearRegion, design: Design, rule: str, labelings: Labelings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `Rules` of a region with few features."""
+    """Return weights and offsets of a region with few features, as `Linear` has."""
     counts = checked_counts(design, labelings)
     n, offsets = counts.swapaxes(1, 2), prior_constants(counts, rule).swapaxes(1, 2)
-    make = _from_classes
+    make = _from_features if region.by_features else _from_classes
     if rule == "ridge":
         make = _of_ridge
-    elif by_features(region, design):
-        make = _from_features
     sums = class_sums(region.samples, design, labelings, region.means)
     weights, more = make(region, sums, n)
     return weights, offsets + more
-
-
-def by_features(region: LinearRegion, design: Design) -> bool:
-    """Return whether matrices of features are smaller than those of classes."""
-    return bool(region.centered.shape[1] <= 2 * design.n_classes)
 
 
 def _from_features(
@@ -186,7 +172,9 @@ class LDAMargins(LinearWhereFew):
 
     def linear(self, state: Any) -> Sequence[Linear]:
         design, _, fits, _ = state
-        return [linear_of(x, design, self.rule) for x in fits.linear.values()]
+        given = design, self.rule
+        regions = fits.linear.values()
+        return [Linear(x.points, partial(_linear_rules, x, *given)) for x in regions]
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, fits, kept = state
@@ -201,8 +189,7 @@ class LDAMargins(LinearWhereFew):
         for group in fits.operators:
             by_sums = path == "class sums" and group.inverses
             (_fill_class_sums if by_sums else _fill_fits)(margins, group, trained)
-        for place, region in fits.linear.items():
-            linear = linear_of(region, design, self.rule)
+        for place, linear in zip(fits.linear, self.linear(state), strict=True):
             fill_linear(margins[:, :, place], [linear], labelings, design)
         flat = margins.reshape(*margins.shape[:2], -1)
         if self.rule != "frequency" and are_unequal(counts):

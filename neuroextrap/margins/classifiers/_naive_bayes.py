@@ -129,7 +129,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     def _rules(
         self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the `Rules` of log densities, linear in features and squares."""
+        """Return weights and offsets of densities, linear in features and squares."""
         from neuroextrap.margins.compiled._features import fill_densities
 
         counts = checked_counts(design, labelings)

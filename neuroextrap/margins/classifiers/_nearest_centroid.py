@@ -125,7 +125,7 @@ def _linear(x: np.ndarray, design: Design) -> Linear:
 def _rules(
     x: np.ndarray, design: Design, labelings: Labelings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `Rules` of a region of samples about their mean."""
+    """Return weights and offsets, as `Linear` has, of samples about their mean."""
     means = class_sums(x, design, labelings)
     means /= labelings.training_counts(design).swapaxes(1, 2)[..., np.newaxis]
     return 2.0 * means, -np.einsum("fbkp,fbkp->fbk", means, means)

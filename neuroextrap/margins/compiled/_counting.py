@@ -30,8 +30,9 @@ def count_beaten(
         added = offsets[min(i, len(offsets) - 1)]
         for start in range(0, n_batch, _COLUMNS):
             stop = min(start + _COLUMNS, n_batch)
+            some = slice(first + start, first + stop)
             # rows are contiguous to the compiler, which a slice of slices is not
-            classes = y[i % len(y), first + start : first + stop]
+            classes, fewer, level = y[i % len(y), some], beaten[i, some], tied[i, some]
             for b in range(len(classes)):
                 truth[b] = margins[i, classes[b], start + b] + added[classes[b]]
                 below[b], reached[b], unknown[b] = 0, -1, 0
@@ -42,8 +43,6 @@ def count_beaten(
                     below[b] += np.int32(margin < truth[b])
                     reached[b] += np.int32(margin <= truth[b])
                     unknown[b] |= np.int32(np.isnan(margin))
-            fewer = beaten[i, first + start : first + stop]
-            level = tied[i, first + start : first + stop]
             for b in range(len(fewer)):
                 fewer[b], level[b] = below[b], reached[b] - below[b]
                 n_unknown += unknown[b]
