@@ -236,11 +236,12 @@ def test_equal_classes_are_counted_as_their_margins_are(name, monkeypatch):
 
 @pytest.mark.usefixtures("tall")
 @pytest.mark.parametrize("name", KERNELS)
-def test_margins_of_unequal_classes_are_kept(name):
-    """They are leveled before they are counted."""
+def test_margins_of_unequal_classes_are_kept_where_they_are_leveled(name):
+    """Densities are leveled before they are added."""
     kernel, runs = KERNELS[name][0], np.repeat(np.arange(4), 9)
     y = np.tile([0, 0, 0, 0, 1, 1, 1, 2, 2], 4)
-    assert kernel.keeps_margins(5, equal_plan(kernel, y[np.newaxis], runs))
+    kept = kernel.keeps_margins(5, equal_plan(kernel, y[np.newaxis], runs))
+    assert kept == (name != "gaussian_nb")
 
 
 def test_margins_that_are_not_numbers_are_not_counted():

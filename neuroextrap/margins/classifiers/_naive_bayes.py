@@ -96,20 +96,16 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         return design, [self._parts(x[:, some], design) for x, some in pairs]
 
     def linear(self, state: Any) -> list[Linear]:
-        return [part for (part,) in state[1]]  # equal classes have equal priors
+        return [part for (part,) in state[1]]
 
     def keeps_margins(self, n_features: int, plan: Any) -> bool:
-        return n_features > _FEATURES or super().keeps_margins(n_features, plan)
+        return plan.pairing or n_features > _FEATURES
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, regions = state
-        priors = self._log_priors(checked_counts(design, labelings))
         margins = empty_linear(len(regions), labelings, design, float)
         for place, parts in enumerate(regions):
             fill_linear(margins[:, :, place], parts, labelings, design)
-        by_region = margins.transpose(2, 3, 1, 0)
-        for rows, prior in zip(design.fold_slices, priors, strict=True):
-            by_region[..., rows] += prior.T[..., np.newaxis]
         return margins.reshape(*margins.shape[:2], -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
@@ -122,21 +118,23 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         for part in batches(max(1, x.shape[1]), _FEATURES):
             features, floor = self._features(x[:, part], design)
             both = np.concatenate([features, features**2], axis=1)
-            rules = partial(self._rules, both, floor, design)
+            once = 1.0 if part.start == 0 else 0.0  # priors, with the first part
+            rules = partial(self._rules, both, floor, once, design)
             parts.append(Linear(both[as_slice(design.test)], rules))
         return parts
 
     def _rules(
-        self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
+        self, both: Any, floor: Any, prior: float, design: Design, labelings: Labelings
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return weights and offsets of densities, linear in features and squares."""
         from neuroextrap.margins.compiled._features import fill_densities
 
         counts = checked_counts(design, labelings)
         moments = class_sums(both, design, labelings)  # (F, B, K, 2 p)
-        by_labeling = (counts, *self._leveling(counts))
-        counts, scales, gains = (a.transpose(2, 0, 1).copy() for a in by_labeling)
-        offsets = len(floor) * gains
+        scales, gains = self._leveling(counts)
+        added = len(floor) * gains + prior * self._log_priors(counts)
+        by_labeling = counts, scales, added
+        counts, scales, offsets = (a.transpose(2, 0, 1).copy() for a in by_labeling)
         sums = moments.swapaxes(0, 1).reshape(offsets.size, -1)
         n, scale, level = (a.reshape(-1) for a in (counts, scales, offsets))
         if not fill_densities(sums, n, scale, floor, level):
