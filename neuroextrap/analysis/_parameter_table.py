@@ -101,13 +101,13 @@ stratum_size: whole N least=2 = 2:
 [analysis; searchlight; identity]
 n_partitions: whole N least=1 word=curve_partitions = 2:
     how often measured curves divide the conditions into random subsets
-[analysis; searchlight targets group dissimilarity; identity extra]
+[analysis; searchlight targets group dissimilarity; identity]
 n_permutations: whole N first least=0 = 0:
     number of permutations of the labels (default: 0, no p-values)
-[analysis; encoding; identity extra]
+[analysis; encoding; identity]
 n_permutations: whole N first least=0 = 0:
     number of permuted pairings of stimuli and responses (default: 0, no p-values)
-[analysis; encoding targets; identity extra]
+[analysis; encoding targets; identity]
 exchange: set_size_or_name NAME = 'rows':
     how pairings are permuted: rows, or, for films, stories and other series of
     responses in time, shifts (of whole runs, circular), or the number of responses in a
@@ -139,11 +139,11 @@ random_state: whole SEED = 0: seed of the permutations
 save_null: path NPY:
     file for the permuted maps, which neuroextrap group --null reads (default: not kept)
 shard: text i/N: do part i of N only; neuroextrap merge joins the parts
+checkpoint: path DIR: folder of finished work, from which an interrupted run resumes
 [resources; searchlight encoding targets dissimilarity; resource]
 n_jobs: whole N first = 1: number of workers
 [resources; searchlight encoding targets; resource]
 max_memory: text SIZE = '2G': memory budget
-checkpoint: path DIR: folder of finished work, from which an interrupted run resumes
 memory
 verbose
 [samples; samples continuous; identity]

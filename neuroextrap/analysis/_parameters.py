@@ -5,6 +5,7 @@ runs and the comparison of subjects need to know. Nothing heavy is imported, so 
 command line starts fast.
 """
 
+import inspect
 import re
 from dataclasses import dataclass
 from os import PathLike
@@ -154,6 +155,45 @@ class Keep:
     per_fold: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions:
+    """How decoders, or encoding models, are compared.
+
+    Parameters
+    ----------
+    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
+        Statistic that is compared; an integer k is accuracy among k candidates.
+    n_permutations : int, default=1000
+        Number of random exchanges; all of them where there are no more.
+    two_sided : bool, default=True
+        Whether a difference in either direction counts; False asks whether the first is
+        better.
+    n_jobs : int, default=1
+        Number of joblib threads over regions. Does not affect results.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the exchanges.
+    """
+
+    statistic: str | int = "accuracy"
+    n_permutations: int = 1000
+    two_sided: bool = True
+    n_jobs: int = 1
+    random_state: "int | np.random.Generator | None" = 0
+
+    def __post_init__(self) -> None:
+        """Raise for a number of exchanges that is none, or another flag than a bool."""
+        from neuroextrap.stats._validation import check_flags, check_integer
+
+        check_integer(self.n_permutations, "n_permutations", minimum=1)
+        check_flags(two_sided=self.two_sided)
+
+    @property
+    def recorded(self):
+        """What results depend on, by name, but for the seed, on record by itself."""
+        apart = {*resources(), "random_state"}
+        return {name: value for name, value in vars(self).items() if name not in apart}
+
+
 @dataclass(eq=False, repr=False, match_args=False, kw_only=True)
 class RegionOptions:
     """Parameters that every analysis of regions has, after its own.
@@ -221,7 +261,7 @@ class Parameter(NamedTuple):
     `role` is "result" (it changes what the numbers of a map mean), "identity" (which
     data or draws they are made of) or "resource". `option` is None if only Python has
     it or another row declares it. `own` values may be each subject's own, but are given
-    for all or for none; `extra` ones ask for other than all maps of one labeling.
+    for all or for none; `extra` ones ask for more than the maps of one whole run.
     """
 
     name: str
@@ -255,6 +295,22 @@ PARAMETERS = tuple(_rows())
 def parameters(*kinds):
     """Return the parameters of kinds of analysis, or those of "samples"."""
     return [row for row in PARAMETERS if set(kinds) & set(row.of)]
+
+
+def resources():
+    """Return the names of the parameters that change no result."""
+    return {row.name for row in PARAMETERS if row.role == RESOURCE}
+
+
+def shared_parameters(*kinds):
+    """Return the names of the parameters that all of some kinds have."""
+    return [row.name for row in PARAMETERS if set(kinds) <= set(row.of)]
+
+
+def taken_by(function, given):
+    """Return those of some values, by name, that a function or a class takes."""
+    words = inspect.signature(function).parameters
+    return {name: value for name, value in given.items() if name in words}
 
 
 def path_words():
@@ -315,8 +371,7 @@ def of_no_places(analysis):
 
 def of_arrays(analysis):
     """Return a copy for arrays of any few features, on one core, that keeps nothing."""
-    rows = parameters(analysis.kind)
-    names = [row.name for row in rows if row.role == RESOURCE]
+    names = [row.name for row in parameters(analysis.kind) if row.role == RESOURCE]
     names.remove("max_memory")  # by which work is divided, whatever is analyzed
     reset = of_no_places(analysis) | _defaults(analysis, names)
     return with_parameters(analysis, noise_covariance=None, **reset | {"min_voxels": 1})
@@ -328,5 +383,5 @@ def with_parameters(analysis, **changed):
 
     from neuroextrap.maps._records import flat_parameters, nested_parameters
 
-    given = flat_parameters(analysis) | changed
-    return clone(analysis).set_params(**nested_parameters(type(analysis), given))
+    kind, given = type(analysis), flat_parameters(analysis) | changed
+    return clone(kind(**nested_parameters(kind, given)))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._parameters import taken_by
 from neuroextrap.analysis._presentation import DiscoveryCounts, region_images
 from neuroextrap.design._findings import Finding, findings_about, tell
 from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
@@ -42,6 +43,7 @@ class RegionMaps(DiscoveryCounts, dict):
     """
 
     bg_img_: Any = None  # drawn under maps that do not lie in MNI space
+    further: Sequence[RegionMaps] = ()
 
     def __init__(  # noqa: PLR0913 - each is one thing that is known of the maps
         self,
@@ -54,7 +56,6 @@ class RegionMaps(DiscoveryCounts, dict):
         parameters: dict | None = None,
         random_state: Any = None,
         inputs: dict[str, np.ndarray] | None = None,
-        further: Sequence[RegionMaps] = (),
         findings: Sequence[Finding] = (),
         page: Callable | None = None,
         **found: Any,
@@ -63,7 +64,7 @@ class RegionMaps(DiscoveryCounts, dict):
         self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
         self.parameters = parameters or {}
         self.random_state = random_state if isinstance(random_state, Integral) else None
-        self.records, self._further, self._page = records, further, page
+        self.records, self._page = records, page
         self.inputs = region_scores if inputs is None else inputs
         self.findings_ = list(findings)
         self.notes_ = [finding.note for finding in findings]
@@ -169,7 +170,7 @@ class RegionMaps(DiscoveryCounts, dict):
             about, record = origin.sidecar() | about, origin.record
         images, sidecars = {}, {}
         tables: dict[str, Callable] = {}
-        for maps in (self, *self._further):
+        for maps in (self, *self.further):
             for each, image in maps.described():
                 seen = {"findings": findings_about(self.findings_, each.name)}
                 images[each.name] = image
@@ -241,16 +242,19 @@ def exchange_test(
     accuracies,
     outcomes,
     information,
+    options,
     *,
     test=stats.paired_sign_flip_test,
-    **options,
+    **how,
 ):
     """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
 
     `accuracies` and `information` are pairs of arrays, `outcomes` (n_known, n_units) go
-    to the `test`, which is also returned.
+    to the `test`, which is also returned, by ComparisonOptions.
     """
-    tested = test(outcomes, **options)
+    tested = test(
+        outcomes, **taken_by(stats.paired_sign_flip_test, vars(options)), **how
+    )
     first, second = (values[known] for values in information)
     values = {
         "first_accuracy": accuracies[0],

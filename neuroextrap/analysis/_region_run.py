@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import PARAMETERS
+from neuroextrap.analysis._parameters import PARAMETERS, taken_by
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
@@ -109,8 +109,7 @@ class RunParameters(SimpleNamespace):
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""
-        names = [row.name for row in PARAMETERS if row.section == "regions"]
-        given = {name: getattr(self, name) for name in names}
+        given = taken_by(choose_regions, vars(self))
         return choose_regions(masker, n_features, **given)
 
     def usable_regions(self, choice, usable):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from neuroextrap.analysis._options import set_size_or_name
+from neuroextrap.analysis._parameters import ComparisonOptions, taken_by
 from neuroextrap.cli._parser import Command
 
 _EXAMPLES = """\
@@ -76,7 +77,6 @@ _SHOWN = (
     "first second region name x y z first_accuracy second_accuracy accuracy_difference "
     "p_value p_value_fwe"
 )
-_SHARED = ("statistic", "n_permutations", "two_sided", "n_jobs", "random_state")
 
 
 def run(args):
@@ -90,7 +90,7 @@ def run(args):
     names = _names(args) if compare is _models else args.models
     _check_kind(args, compare)
     args.two_sided = not args.one_sided
-    how = {name: getattr(args, name) for name in _SHARED}
+    how = taken_by(ComparisonOptions, vars(args))
     check_output_directory(args.out, overwrite=args.overwrite)
     what, best = compare(args, names, how)
     return (
@@ -179,8 +179,13 @@ def _tested_pairs(frame, options):
 
     pairs = pd.DataFrame(combinations(frame, 2), columns=["first", "second"])
     first, second = (frame[names].to_numpy() for _, names in pairs.items())
-    used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
-    tested = second_level_test(first, paired_imgs=second, **used)
+    tested = second_level_test(
+        first,
+        paired_imgs=second,
+        n_permutations=options["n_permutations"],
+        two_sided=options["two_sided"],
+        random_state=options["random_state"],
+    )
     return pairs.assign(
         first_accuracy=first.mean(axis=0),
         second_accuracy=second.mean(axis=0),

@@ -82,8 +82,7 @@ def run(args):
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
 
-    roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
-    output = Output.of_images(args, args.imgs, roles)
+    output = Output.of_images(args, args.imgs, parser.inputs_of(COMMAND))
     data = read_data(args)
     model = _model(args, data)
     if output.dry_run:

@@ -5,8 +5,8 @@ import difflib
 import re
 from typing import Any, NamedTuple
 
-from neuroextrap.analysis._options import read_options
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap.analysis._options import FOLDERS, read_options
+from neuroextrap.analysis._parameters import parameters, resources
 from neuroextrap.cli._console import say
 
 _MOST_LINES = 45  # of help without --help-all
@@ -251,22 +251,33 @@ def options_of(kind, *sections):
     return {r.word: r.option for r in rows if not sections or r.section in sections}
 
 
+def inputs_of(command):
+    """Return the words of a command's options that are files which are analyzed."""
+    apart = {*_SHARED["output"], *resources()}
+    return " ".join(
+        word
+        for group in read_groups(command.options).values()
+        for word, option in group.items()
+        if option.is_path and option.metavar not in FOLDERS and word not in apart
+    )
+
+
 def read_groups(text):
     """Return Options by group of help and word, as entries under ``[group]`` say.
 
     Entries are those of ``read_options``; ``+ kind section ...`` for options of the
-    table of parameters, or shared ones, that no group before has, all or some of them
+    table of parameters, or shared ones, that no entry before has, all or some of them
     (``: word ... -without``); and ``~ word = None (default: said)`` for what help says
     of the default of one of these, which it may take away.
     """
     groups: dict[Any, dict] = {}
     parts = re.split(r"^\[(.*)\]\n", text, flags=re.MULTILINE)
     for title, table in zip(parts[1::2], parts[2::2], strict=True):
-        known = {word for group in groups.values() for word in group}
         group = groups[title or None] = {}
         for entry in re.findall(r"^\S.*(?:\n .*)*", table, re.MULTILINE):
             mark, words = entry[0], " ".join(entry[1:].split())
             if mark == "+":
+                known = {word for each in groups.values() for word in each}
                 found = _included(words).items()
                 group |= {word: each for word, each in found if word not in known}
             else:
@@ -324,21 +335,32 @@ atlas excludes labels_img: it names places of spheres, --labels-img has regions 
 """
 
 
-def parameters_of(args, kind, *, without=()):
-    """Return the parameters of a kind as `args` say them, `without` some words."""
-    given = {
-        row.name: row.option.value(getattr(args, row.word))
-        for row in parameters(kind)
-        if row.option is not None and row.word not in without
-    }
+def words_given(args):
+    """Return the options that stand on the command line."""
+    return {word.partition("=")[0] for word in args.argv if word.startswith("--")}
+
+
+def parameters_of(args, kind, *, without=(), given=None):
+    """Return the parameters of a kind as `args` say them, `without` some words.
+
+    If it is known which words were `given`, others have the default of the kind, which
+    may not be that of the command.
+    """
+    values = {}
+    for row in parameters(kind):
+        if row.option is not None and row.word not in without:
+            is_given = given is None or word_of(row.word) in given
+            value = getattr(args, row.word) if is_given else row.option.default
+            values[row.name] = row.option.value(value)
+        elif row.name == "verbose":
+            values["verbose"] = 0 if args.quiet else 1
     if kind == "encoding":
         from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 
         encoders = {"auto": None, "ridge": RidgeEncoder()}  # None is the default
         elastic_net = ElasticNetEncoder(n_jobs=args.n_jobs)
-        given["encoder"] = encoders.get(args.encoder, elastic_net)
-    is_analysis = kind in ("searchlight", "encoding", "targets")
-    return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
+        values["encoder"] = encoders.get(args.encoder, elastic_net)
+    return values
 
 
 def take_last_as_output(args):

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import command_words
+from neuroextrap.analysis._parameters import command_words, taken_by
 from neuroextrap.cli._console import logger
-from neuroextrap.cli._parser import parameters_of
+from neuroextrap.cli._parser import parameters_of, words_given
 from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
@@ -31,8 +31,7 @@ class Planned(NamedTuple):
     def examined(self):
         """Return what the examination of the design and the samples finds, in lines."""
         light, samples, _ = self
-        names = ("cv", "classes", "n_permutations")
-        given = {name: getattr(light, name) for name in names}
+        given = taken_by(examine, light.get_params(deep=False))
         given |= {"X": samples.data, "order": samples.order}
         found = examine(samples.y, samples.runs, **given)
         lines = [command_words(finding.line) for finding in found]
@@ -58,9 +57,7 @@ class Request:
         kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
         if self.targets is not None:
             kind = TargetSearchLight
-            given = parameters_of(args, "targets", without=("exchange",))
-            if not any(word.startswith("--statistic") for word in args.argv):
-                del given["statistic"]  # its default is that of classes
+            given = parameters_of(args, "targets", given=words_given(args))
         self.light = kind(**nested_parameters(kind, given))
 
     @property

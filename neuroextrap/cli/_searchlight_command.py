@@ -114,7 +114,7 @@ decoder excludes train trial_confound dissimilarities shard: one region decodes
 
 def _rules():
     """Return the rules; distances go with few options of searchlights."""
-    of_distances = ("n_permutations", "random_state", "n_jobs", "max_memory")
+    of_distances = parser.options_of("dissimilarity")
     words = [*parser.options_of("searchlight", "analysis", "resources")]
     words += [*parser.options_of("cross"), "test_runs", "targets"]
     others = " ".join(word for word in words if word not in of_distances)
@@ -132,10 +132,6 @@ COMMAND = parser.Command(
     _OPTIONS,
     _rules(),
 )
-_ROLES = (
-    "imgs events targets new_imgs new_events dissimilarities mask labels_img "
-    "process_mask confounds"
-)
 _ONE_BY_ONE = (
     "volumes are permuted one by one; if several belong to one block or trial use "
     "--samples blocks, or p-values are too small"
@@ -150,7 +146,8 @@ def run(args):
     asked = question_of(args)
     given = {"mask": asked.mask}
     given["confounds"] = None if asked.strategy else args.confounds
-    output = Output.of_images(args, asked.files, _ROLES, **given)
+    roles = parser.inputs_of(COMMAND)
+    output = Output.of_images(args, asked.files, roles, **given)
     if args.samples == "volumes" and args.n_permutations and not asked.of_model:
         logger.warning("%s", _ONE_BY_ONE)
     planned = asked.plan()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neuroextrap.analysis._parameters import taken_by
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.cli._planned_searchlight import Request, rows_by_condition
@@ -190,8 +191,7 @@ class Dissimilarities(Request):
                 "files of other names"
             )
         tables = [rows_by_condition(file, option) for file in models]
-        own = DissimilaritySearchLight().get_params()
-        shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
+        shared = taken_by(DissimilaritySearchLight, light.get_params(deep=False))
         shared |= {"models": dict(zip(names, tables, strict=True)) or None}
         return DissimilaritySearchLight(**shared | {"method": self.args.agreement})
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.analysis._analysis_files import origin_of, recorded_options
+from neuroextrap.analysis._parameters import taken_by
 from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import (
@@ -215,8 +217,9 @@ def _runs_of_tests(participant, stimuli, runs):
     return None
 
 
-def read_stimuli(features, column, n_folds):
+def read_stimuli(features, stimulus_column, n_folds):
     """Return the StimulusDesign of a table, its path, or a folder of images."""
+    column = "trial_type" if stimulus_column is None else stimulus_column
     if n_folds is not None and n_folds < 2:
         raise ValueError(f"n_folds={n_folds} must be an integer of at least 2")
     if not column:
@@ -260,50 +263,53 @@ def image_features(folder, *, model="gabor", image_size=128, verbose=0):
     return StimulusDesign(features=pd.DataFrame(features, index=stems), source=source)
 
 
+DESIGNS: dict[str, Callable] = {
+    "searchlight": lambda: None,
+    "encoding": read_stimuli,
+    "continuous": read_films,
+}
+"""What makes the design of the stimuli of each kind of analysis, of options."""
+_ANALYSES = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
+
+
 def analysis_of(analysis, asked, samples):
     """Return the analysis, and the design of its stimuli, if `asked` options fit it."""
     analysis = IdentificationSearchLight() if analysis is None else analysis
-    features, n_folds = asked.features, asked.n_folds
-    films = isinstance(analysis, ContinuousEncoding)
-    if not films and (asked.test_runs is not None or asked.seconds is not None):
-        raise ValueError(
-            "test_runs and seconds are for a ContinuousEncoding; give one as analysis "
-            "(--analysis continuous), or leave them out"
-        )
-    if isinstance(analysis, IdentificationSearchLight):
-        if features is not None or n_folds is not None:
-            raise ValueError(
-                "features and n_folds are for an EncodingIdentification; give one as "
-                "analysis (--analysis encoding), or leave them out"
-            )
-        return analysis, None
-    if not films and not isinstance(analysis, EncodingIdentification):
+    if not isinstance(analysis, _ANALYSES):
         raise TypeError(
             f"analysis is a {type(analysis).__name__}; give an "
             "IdentificationSearchLight, an EncodingIdentification or a "
             "ContinuousEncoding, not fitted"
         )
-    if features is None:
+    own = taken_by(DESIGNS[analysis.kind], vars(asked))
+    _check_design(own, asked)
+    if analysis.kind == "encoding":
+        _check_stimuli(asked, samples, analysis)
+    elif analysis.kind == "continuous" and (asked.save_null or samples == "betas"):
+        raise ValueError(
+            "save_null and betas are not for a ContinuousEncoding; leave them out"
+        )
+    return analysis, DESIGNS[analysis.kind](**own)
+
+
+def _check_design(own, asked):
+    """Raise ValueError without features, or for an option of another's design."""
+    for each in _ANALYSES:
+        for name, value in taken_by(DESIGNS[each.kind], vars(asked)).items():
+            if name not in own and value is not None:
+                raise ValueError(
+                    f"{name} is for {each.__name__}; give one as analysis "
+                    f"(--analysis {each.kind}), or leave it out"
+                )
+    if own and own["features"] is None:
         raise ValueError(
             "analysis is an encoding model, which needs features of the "
             "stimuli; give features (--features, --stimulus-images)"
         )
-    return analysis, (_films if films else _stimuli)(asked, samples, analysis)
 
 
-def _films(asked, samples, _):
-    """Return the FilmDesign; ValueError if options do not go with films."""
-    if asked.n_folds is not None or asked.save_null or samples == "betas":
-        raise ValueError(
-            "n_folds, save_null and betas are not for a ContinuousEncoding; leave "
-            "them out"
-        )
-    column, tested = asked.stimulus_column, asked.test_runs
-    return read_films(asked.features, column, tested, asked.seconds)
-
-
-def _stimuli(asked, samples, analysis):
-    """Return the StimulusDesign; ValueError if options do not go with stimuli."""
+def _check_stimuli(asked, samples, analysis):
+    """Raise ValueError if options do not go with stimuli."""
     if samples not in _SAMPLES:
         raise ValueError(
             f"samples={samples!r} is not for encoding, whose responses are to single "
@@ -315,5 +321,3 @@ def _stimuli(asked, samples, analysis):
             "would be trained again for every permutation and participant; leave it "
             "out, or say by the column set of the events which stimuli are tested"
         )
-    column = "trial_type" if asked.stimulus_column is None else asked.stimulus_column
-    return read_stimuli(asked.features, column, asked.n_folds)

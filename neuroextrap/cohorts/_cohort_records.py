@@ -278,11 +278,11 @@ def _of_analysis(analysis):
     given = {name: _plain(flat[name]) for name in kept}
     if "encoder" in given:
         given["encoder"] = _encoder_word(analysis.encoder)
-    words = {row.name: row.word for row in parameters(analysis.kind)}
+    rows = parameters(analysis.kind)
+    none = [row.name for row in rows if row.option and row.option.has_none]
+    given |= {n: "none" for n in none if n in given and given[n] is None}
+    words = {row.name: row.word for row in rows}
     plain = {words[n]: given[n] for n in given if words.get(n) and given[n] is not None}
-    for name in ("bounds", "within_runs"):
-        if name in given and given[name] is None:
-            plain[name] = "none"
     python = {name: str(kept[name]) for name in kept if words.get(name) not in plain}
     return plain, python
 

@@ -15,6 +15,7 @@ import neuroextrap
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
+from neuroextrap.group._alike import MadeOf
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_runs import find_betas, find_runs, fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples
@@ -337,16 +338,17 @@ def _made_of(request, runs):
         for run in runs
     }
     stimuli = {} if request.stimuli is None else request.stimuli.identity
-    return {
-        "task": runs[0].entities.get("task"),
-        "runs": dict(sorted(Counter(session for session, _ in found).items())),
-        "mask": described,
-        "versions": sorted(versions),
-        "confounds": sorted(request.confounds),
-        "features": [stimuli.get(name) for name in ("features", "names")],
-        "stimulus_column": stimuli.get("column"),
-        "n_folds": stimuli.get("n_folds"),
-    }
+    made_of = MadeOf(
+        task=runs[0].entities.get("task"),
+        runs=dict(sorted(Counter(session for session, _ in found).items())),
+        mask=described,
+        versions=sorted(versions),
+        confounds=sorted(request.confounds),
+        features=[stimuli.get(name) for name in ("features", "names")],
+        stimulus_column=stimuli.get("column"),
+        n_folds=stimuli.get("n_folds"),
+    )
+    return made_of._asdict()
 
 
 def _runs_in(run, of_betas):

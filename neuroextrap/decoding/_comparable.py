@@ -4,17 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap.analysis._parameters import RESOURCE, parameters
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._validation import check_choice
 
-OF_FILES = "checkpoint", "save_null", "shard"
-"""Parameters of runs that are kept or divided."""
-EXTRA = tuple(row.name for row in parameters("searchlight") if row.extra)
-"""Parameters that ask for more than plain maps."""
+_EXTRA = [row for row in parameters("searchlight") if row.extra]
+EXTRA = tuple(row.name for row in _EXTRA)
+"""Parameters that ask for more than the maps of one whole run."""
+OF_FILES = tuple(row.name for row in _EXTRA if row.role == RESOURCE)
+"""Those of a run that is kept in files or divided."""
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6

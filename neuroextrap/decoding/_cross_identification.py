@@ -27,8 +27,9 @@ from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
 
 _FEW = 4
-# what an analysis of one accuracy by folds of its own does not use
-_UNUSED = {"cv", "statistic", "checkpoint", *EXTRA} - {"n_permutations", "save_null"}
+UNUSED_ACROSS = "cv", "statistic"
+"""Parameters of other folds and tests than those of two conditions."""
+_UNUSED = {*UNUSED_ACROSS, *EXTRA} - {"save_null"}
 _ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe"
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import Regions
+from neuroextrap.analysis._parameters import Regions, of_arrays, with_parameters
 from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._ensemble import rows_of_sets
@@ -202,10 +201,8 @@ def _inverse(function, value):
 
 def _planned(searchlight, labels):
     """Return the planned analysis as one of arrays and class codes."""
-    none = ("mask", "labels_img", "process_mask_img", "noise_covariance")
-    none += ("classes", "keep", "checkpoint", "shard")
-    plain = dict.fromkeys(none) | {"random_state": 0, "verbose": 0}
-    return clone(searchlight).set_params(**plain, blocks=labels.blocks)
+    kept = {"n_jobs": searchlight.n_jobs, "blocks": labels.blocks}
+    return with_parameters(of_arrays(searchlight), classes=None, random_state=0, **kept)
 
 
 def _analyze(planned, samples, effect, labels, rng):

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from scipy.stats import rankdata
 
+from neuroextrap.analysis._parameters import taken_by
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
@@ -146,11 +147,9 @@ def measure_dissimilarities(light, imgs, y, groups, order):
     cell = row_codes(labels.groups)
     present = _checked_pairs(labels, cell)
     models, exchanges, features = _exchanged_models(light, labels.classes)
-    shared = light.get_params()
-    for own in ("models", "method", "n_permutations"):
-        del shared[own]
-    searchlight = IdentificationSearchLight(**shared, bounds=None)
-    run = plan_decoding(searchlight, imgs, y, groups, order)
+    shared = taken_by(IdentificationSearchLight, light.get_params(deep=False))
+    plain = shared | {"n_permutations": 0, "bounds": None}
+    run = plan_decoding(IdentificationSearchLight(**plain), imgs, y, groups, order)
     few: tuple = ()
     if exchanges.are_all:
         found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))

@@ -50,8 +50,8 @@ def plan_sets(searchlight, data, *, permuted=False, whole=False, **changed):
     `data` are images, labels and runs. All features are one region, with `whole`,
     unless regions are given.
     """
-    unused = [name for name in EXTRA if not permuted or name != "n_permutations"]
-    given = taken_options(searchlight, "this analysis", unused, "searchlight")
+    unused = {*EXTRA, *([] if permuted else ["n_permutations"])} - {"checkpoint"}
+    given = taken_options(searchlight, "this analysis", sorted(unused), "searchlight")
     plain = with_parameters(searchlight, bounds=None, **changed)
     regions = given["labels_img"], given["regions"]
     placed = not whole or any(each is not None for each in regions)

@@ -1,6 +1,7 @@
 """Are the analyses of subjects alike? What is on record of each, compared."""
 
 from collections import defaultdict
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,10 +10,20 @@ from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.stats._validation import brief
 
 _KINDS = {kind for row in PARAMETERS for kind in row.of} - {"samples", "group"}
-_COHORT = ("task", "runs", "versions", "mask", "confounds", "features")
-_COHORT += ("stimulus_column", "n_folds")
-"""What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
+
+
+class MadeOf(NamedTuple):
+    """What a participant of BIDS derivatives was made of, besides; JSON values."""
+
+    task: str | None
+    runs: dict  # how many of every session
+    mask: Any
+    versions: list  # desc, echo ... of the images
+    confounds: list
+    features: list  # hashes of these and of their names
+    stimulus_column: str | None
+    n_folds: int | None
 
 
 def findings_of_maps(names, sidecars, name, *, allow_mixed, one_each):
@@ -58,7 +69,7 @@ def _findings_of_subjects(records):
 def allowed_names(allow_mixed):
     """Return the names of what may differ; `allow_mixed` is a bool, or names."""
     names = dict.fromkeys(
-        ["kind", *_decisive_rows(*_KINDS), *_decisive_rows("samples"), *_COHORT]
+        ["kind", *_decisive_rows(*_KINDS), *_decisive_rows("samples"), *MadeOf._fields]
     )
     if isinstance(allow_mixed, (bool, np.bool_)):
         return tuple(names) if allow_mixed else ()
@@ -140,7 +151,7 @@ def _decisive(about):
     return {
         ("analysis", "kind"): about.get("kind"),
         **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
-        **{("cohort", name): cohort[name] for name in _COHORT if name in cohort},
+        **{("cohort", n): cohort[n] for n in MadeOf._fields if n in cohort},
     }
 
 

@@ -10,6 +10,7 @@ from neuroextrap.cohorts._cohort_design import (
     mean_motion,
     read_participants,
 )
+from neuroextrap.cohorts._cohort_options import GroupOptions
 from neuroextrap.cohorts._cohort_records import _of_analysis, read_configuration
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.group._second_level_design import resolve_test
