@@ -38,12 +38,12 @@ def check_series_apart(series, names):
     """
     changes = [np.diff(each, axis=0) for each in series]
     changes = [of_unit_length(each - each.mean(axis=0), 0, np.nan) for each in changes]
-    found = {
+    shared_changes = {
         (i, j): _shared_changes(changes[i], changes[j])
         for i, j in combinations(range(len(series)), 2)
     }
-    least = min(found.values(), default=0.0)
-    for (i, j), shared in found.items():
+    least = min(shared_changes.values(), default=0.0)
+    for (i, j), shared in shared_changes.items():
         if shared > (_SHARED if least < shared / 2 else _SHARED_BY_ALL):
             raise ValueError(
                 f"{names[i]} and {names[j]} are one acquisition (changes from volume "
@@ -56,10 +56,10 @@ def check_series_apart(series, names):
 def _shared_changes(first, second):
     """Return the largest median correlation of changes at small offsets, or 0."""
     n_rows = min(len(first), len(second))
-    known = np.isfinite(first[:1] + second[:1]).ravel()
-    if n_rows < _FEWEST_VOLUMES or known.sum() < _FEWEST_DIRECTIONS:
+    finite = np.isfinite(first[:1] + second[:1]).ravel()
+    if n_rows < _FEWEST_VOLUMES or finite.sum() < _FEWEST_DIRECTIONS:
         return 0.0
-    first, second = (of_unit_length(each[:, known], 1) for each in (first, second))
+    first, second = (of_unit_length(each[:, finite], 1) for each in (first, second))
     n_directions = min(1 / np.square(each @ each.T).mean() for each in (first, second))
     products = first @ second.T
     offsets = range(-_LONGEST_OFFSET, _LONGEST_OFFSET + 1)
@@ -166,7 +166,7 @@ def _pairs_of_runs(rest, labels):
 
 def _in_one_order(pairs):
     """Return the names of runs whose samples match one by one, and how well."""
-    found, every, others = [], {}, []
+    matches, every, others = [], {}, []
     for names, products, first, second in pairs:
         others.append(products[first[:, None] != second])
         if len(first) == len(second):
@@ -179,16 +179,16 @@ def _in_one_order(pairs):
             every[names] = seen
             if (first == second).all():
                 error = np.sqrt(2 / len(first))
-                found.append((seen, max(neighbors), error, names, len(rest) > 0))
+                matches.append((seen, max(neighbors), error, names, len(rest) > 0))
     apart = np.concatenate([*others, []])
-    if not found or not len(apart):
+    if not matches or not len(apart):
         return None, 0.0
     spread = median_abs_deviation(apart, scale="normal")
     usual = np.median(list(every.values())) if len(every) > 1 else 0.0
-    seen, neighbors, error, names, known = max(found, key=lambda each: each[0])
+    seen, neighbors, error, names, has_rest = max(matches, key=lambda each: each[0])
     partners = [every[two] for two in every if len(set(two) & set(names)) == 1]
     chance = usual + _MATCHED, max(usual, neighbors) + _ERRORS * spread * error
-    if seen < max(chance) or not (known or seen >= max([*partners, 0.0]) + _MATCHED):
+    if seen < max(chance) or not (has_rest or seen >= max([*partners, 0.0]) + _MATCHED):
         return None, 0.0  # a run that resembles several is of their session
     return names, seen
 
@@ -286,12 +286,12 @@ def copies(X):
     hashes = [hash(row.tobytes()) for row in some]
     _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
     number = first[member]
-    distinct, found = np.sort(first), np.arange(len(X))
-    for i in np.flatnonzero(number != found):
+    distinct, copied = np.sort(first), np.arange(len(X))
+    for i in np.flatnonzero(number != copied):
         same = np.array_equal(X[i], X[number[i]])
         if same and _stands_apart(some, number[i], distinct):
-            found[i] = number[i]
-    return found if (found != np.arange(len(X))).any() else None
+            copied[i] = number[i]
+    return copied if (copied != np.arange(len(X))).any() else None
 
 
 def _stands_apart(rows, row, distinct):

@@ -226,8 +226,10 @@ def runs_out_of_time(groups):
     steps = np.diff([float(parts[i][1]) for i in order])
     if (steps > 0).all():
         return None
-    shown = ", ".join(map(str, names[order][:5]))
-    because = f"the rows list the runs in another order than their numbers ({shown}...)"
+    first_runs = ", ".join(map(str, names[order][:5]))
+    because = (
+        f"the rows list the runs in another order than their numbers ({first_runs}...)"
+    )
     effect = "e-values, which test runs in this order, may fail when runs are added"
     remedy = "sort the samples by the time at which they were measured"
     seen = "runs_out_of_time", "doubtful", float((steps < 0).sum()), ("e_value*",)

@@ -118,8 +118,8 @@ def findings_of_tests(tests, X, frequent_first=""):
     if tests.options.e_value_order == "chronological":
         chronological = runs_out_of_time(labels.groups)
     unequal = unequal_classes(labels.codes, frequent_first)
-    found = course, unequal, continuous_target(labels), alike, copied, chronological
-    return *filter(None, found), *tests.permuted.findings
+    findings = course, unequal, continuous_target(labels), alike, copied, chronological
+    return *filter(None, findings), *tests.permuted.findings
 
 
 def unequal_classes(codes, frequent_first=""):
@@ -200,4 +200,5 @@ def _like_ratings(points, labels):
     counts = np.bincount(labels.codes)
     if high > _LONGEST or counts.max() < _UNEQUAL * counts.min():
         return False
-    return len(labels.shown) == 1 or bool((labels.shown != labels.shown[:1]).any())
+    of_runs = labels.class_counts
+    return len(of_runs) == 1 or bool((of_runs != of_runs[:1]).any())

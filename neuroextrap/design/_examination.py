@@ -12,7 +12,8 @@ from scipy.stats.contingency import association
 from neuroextrap.design._doubts import continuous_target, findings_of_tests
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_labels, counts_of
-from neuroextrap.design._tests import BoundOptions, Tests
+from neuroextrap.design._forward_tests import BoundOptions
+from neuroextrap.design._tests import Tests
 from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import check_integer
 
@@ -89,18 +90,18 @@ def examine(  # noqa: PLR0913 - what an experiment was
     continuous = continuous_target(kept)
     if continuous is not None and continuous.grade == "refused":
         return [continuous]
-    asked = SimpleNamespace(cv=cv, n_permutations=n_permutations, random_state=0)
+    request = SimpleNamespace(cv=cv, n_permutations=n_permutations, random_state=0)
     try:
-        tests = Tests.of(kept, options, asked)
+        tests = Tests.of(kept, options, request)
     except ValueError as error:
         seen = "untestable", "refused", np.nan, EVERYTHING
         return [Finding(*seen, str(error), "the analysis would be refused", "")]
-    found = list(findings_of_tests(tests, samples))
+    findings = list(findings_of_tests(tests, samples))
     if factor is not None:
         levels = np.unique(factor[kept.keep], return_inverse=True)[1]
-        found += _confound(kept.codes, levels) + _left_out(tests.design, levels)
+        findings += _confound(kept.codes, levels) + _left_out(tests.design, levels)
     grades = "refused", "doubtful", "note"
-    return sorted(found, key=lambda finding: grades.index(finding.grade))
+    return sorted(findings, key=lambda finding: grades.index(finding.grade))
 
 
 def _samples(X, shape):

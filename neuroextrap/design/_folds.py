@@ -45,7 +45,7 @@ class Labels(NamedTuple):
         return self.in_groups(self.codes)
 
     @property
-    def shown(self):
+    def class_counts(self):
         """How often runs (one, if none are given) show classes, (n_runs, K)."""
         one = np.zeros(len(self.codes))
         return counts_of(

@@ -51,9 +51,9 @@ def permuted_codes(
     # candidates of a regression are too many for folds to be made from them
     given = cv is not None and labels.trained
     balance = fold_balance(labels, design) if given else Balance()
-    found = [_sorted_folds(balance)]
+    findings = [_sorted_folds(balance)]
     if n_permutations == 0:
-        return Permuted(codes[None], False, tuple(filter(None, found)))
+        return Permuted(codes[None], False, tuple(filter(None, findings)))
     pairing = labels.trained and len(design.folds) == 1
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
@@ -68,14 +68,14 @@ def permuted_codes(
     if labels.trained and not pairing:
         check_labelings(permuted, design)
     where = _IN_FOLDS if confined else _FREELY
-    found = [
+    findings = [
         without_groups(where) if labels.groups is None else None,
         _LABEL_MADE if confined and follow is None else None,
-        *found,
+        *findings,
         few_exchanges(few),
     ]
     codes = np.concatenate([codes[None], permuted])
-    return Permuted(codes, pairing, tuple(filter(None, found)))
+    return Permuted(codes, pairing, tuple(filter(None, findings)))
 
 
 _EQUAL_FOLDS = (

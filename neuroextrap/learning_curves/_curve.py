@@ -103,19 +103,19 @@ def information_learning_curve(
     >>> bool(curve.information[1].mean() > curve.information[0].mean())
     True
     """
-    asked = as_options(CurveOptions, information_learning_curve, options)
-    scans = read_scans(X, asked.mask, memory=asked.memory)
-    run = prepare_run(scans.X, y, groups, asked)
-    _check_prior_weight(asked.prior_weight)
-    n_left_out = int(str(asked.prior_weight) == "cross-validated")
-    if asked.train_sizes is None:
+    chosen = as_options(CurveOptions, information_learning_curve, options)
+    scans = read_scans(X, chosen.mask, memory=chosen.memory)
+    run = prepare_run(scans.X, y, groups, chosen)
+    _check_prior_weight(chosen.prior_weight)
+    n_left_out = int(str(chosen.prior_weight) == "cross-validated")
+    if chosen.train_sizes is None:
         sizes = default_train_sizes(run, n_left_out)
     else:
-        sizes = check_train_sizes(asked.train_sizes, len(run.group_names))
+        sizes = check_train_sizes(chosen.train_sizes, len(run.group_names))
     _check_smallest(run, sizes[0], n_left_out)
-    curve = _collect(run, sizes, evaluate_splits(run, sizes, asked))
-    _report(curve, asked.classifier)
-    _warn_of_negative(curve, run, asked.prior_weight)
+    curve = _collect(run, sizes, evaluate_splits(run, sizes, chosen))
+    _report(curve, chosen.classifier)
+    _warn_of_negative(curve, run, chosen.prior_weight)
     return curve
 
 
@@ -147,13 +147,13 @@ def _check_smallest(run, size, n_left_out):
         )
 
 
-def _collect(run, sizes, found):
+def _collect(run, sizes, results):
     """Return the curve of what all splits have found, (n_sizes, n_splits, ...)."""
-    counts = found.pop("counts").sum(axis=1)[:, :, None]
-    sums = found.pop("probabilities").sum(axis=1)
+    counts = results.pop("counts").sum(axis=1)[:, :, None]
+    sums = results.pop("probabilities").sum(axis=1)
     return Bunch(
         train_sizes=sizes,
-        **found,
+        **results,
         confusion=sums / np.where(counts > 0, counts, np.nan),
         label_entropy=label_entropy(run.priors),
         classes=run.classes,
@@ -165,12 +165,12 @@ def _collect(run, sizes, found):
 def _report(curve, classifier):
     """Warn of lowered components and infinite information; log overfitting."""
     canonical = isinstance(classifier, CanonicalVariates)
-    asked = classifier.n_components if canonical else None
-    if asked is not None:
-        lowered = curve.train_sizes[(curve.n_components < asked).any(axis=1)]
+    wanted = classifier.n_components if canonical else None
+    if wanted is not None:
+        lowered = curve.train_sizes[(curve.n_components < wanted).any(axis=1)]
         if len(lowered):
             warn(
-                f"n_components={asked} was lowered at train_sizes {lowered.tolist()} "
+                f"n_components={wanted} was lowered at train_sizes {lowered.tolist()} "
                 "to what their scans support; see the curve's n_components"
             )
     infinite = curve.train_sizes[np.isinf(curve.information).any(axis=1)]
@@ -284,19 +284,19 @@ def pattern_reproducibility(
     ((1, 10), (1, 500))
     """
     plain: Any = {"priors": None, "prior_weight": None}
-    asked = as_options(CurveOptions, pattern_reproducibility, options, **plain)
-    scans = read_scans(X, asked.mask, memory=asked.memory)
-    run = prepare_run(scans.X, y, groups, asked)
-    sizes = _half_sizes(asked.train_sizes, len(run.group_names), asked.pattern)
-    found = evaluate_splits(run, sizes, asked, z=True)
-    correlations = found["reproducibility"]
+    chosen = as_options(CurveOptions, pattern_reproducibility, options, **plain)
+    scans = read_scans(X, chosen.mask, memory=chosen.memory)
+    run = prepare_run(scans.X, y, groups, chosen)
+    sizes = _half_sizes(chosen.train_sizes, len(run.group_names), chosen.pattern)
+    results = evaluate_splits(run, sizes, chosen, z=True)
+    correlations = results["reproducibility"]
     return Bunch(
         train_sizes=sizes,
         reproducibility=correlations,
         mean=correlations.mean(axis=1),
         spread=spread_of(correlations),
         signal_to_noise=_signal_to_noise(correlations.mean(axis=1)),
-        z_map=scans.expand(found["z_sum"].sum(axis=1) / asked.n_splits),
+        z_map=scans.expand(results["z_sum"].sum(axis=1) / chosen.n_splits),
         masker=scans.masker,
     )
 

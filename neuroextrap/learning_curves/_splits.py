@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from neuroextrap.learning_curves._sensitivity import feature_maps, pattern_factor
 from neuroextrap.models._canonical_space import check_priors
+from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._validation import (
     check_flags,
     check_n_jobs,
@@ -277,22 +278,23 @@ def score_split(run, model, members, prior_weight):
 
 def _error_rate(scores, indicator):
     """Return the share of samples whose label is not on top; ties count in part."""
-    top = scores >= scores.max(axis=1, keepdims=True) - 1e-12
+    best = scores.max(axis=1, keepdims=True)
+    top = scores >= tie_floor(best, 1 + np.abs(best))
     hit = np.sum(indicator * top, axis=1) / top.sum(axis=1)
     return float(1 - hit.mean())
 
 
-def evaluate_splits(run, sizes, asked, *, z=False):
+def evaluate_splits(run, sizes, chosen, *, z=False):
     """Return arrays (n_sizes, n_splits, ...) by name; with `z` of maps, not scores."""
-    check_n_jobs(asked.n_jobs)
-    starts = range(0, asked.n_splits, _SPLITS_PER_TASK)
+    check_n_jobs(chosen.n_jobs)
+    starts = range(0, chosen.n_splits, _SPLITS_PER_TASK)
     tasks = [
-        (int(size), range(start, min(start + _SPLITS_PER_TASK, asked.n_splits)))
+        (int(size), range(start, min(start + _SPLITS_PER_TASK, chosen.n_splits)))
         for size in sizes
         for start in starts
     ]
-    how = {"prior_weight": asked.prior_weight, "pattern": asked.pattern, "z": z}
-    done = Parallel(n_jobs=asked.n_jobs)(
+    how = {"prior_weight": chosen.prior_weight, "pattern": chosen.pattern, "z": z}
+    done = Parallel(n_jobs=chosen.n_jobs)(
         delayed(_evaluate_task)(run, size, splits, **how) for size, splits in tasks
     )
     of_sizes = [done[i : i + len(starts)] for i in range(0, len(done), len(starts))]

@@ -10,7 +10,8 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
-from neuroextrap.design._further_tests import ForwardFolds, SubsetTests
+from neuroextrap.design._forward_tests import ForwardFolds
+from neuroextrap.design._further_tests import SubsetTests
 from neuroextrap.margins._kernel import MarginSource, RegionSamples
 
 # numbers in the margins of one pass: small enough for the cache, large enough for BLAS

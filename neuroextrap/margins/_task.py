@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._further_tests import ForwardFolds
+from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, Batch, RegionSamples
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
 from neuroextrap.margins._wins import (

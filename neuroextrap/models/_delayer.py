@@ -120,8 +120,8 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             rows = np.flatnonzero(given == run)
             for place, delay in enumerate(delays):
                 source = np.arange(len(rows)) - delay
-                known = (source >= 0) & (source < len(rows))
-                delayed[rows[known], place] = X[rows[source[known]]]
+                inside = (source >= 0) & (source < len(rows))
+                delayed[rows[inside], place] = X[rows[source[inside]]]
         return delayed.reshape(len(X), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -98,12 +98,12 @@ class SeenImages(NamedTuple):
     def and_of(self, gray, energies):
         """Return the same with further images, from gray levels and their energies."""
         share = len(gray) / (self.n_images + len(gray))
-        found = np.array([values.mean() for values in energies], dtype=float)
+        means = np.array([values.mean() for values in energies], dtype=float)
         apart = gray.mean(dtype=np.float64) - self.mean
         variance = (1 - share) * (self.variance + share * apart**2)
         return type(self)(
             self.n_images + len(gray),
-            self.energies + share * (found - self.energies),
+            self.energies + share * (means - self.energies),
             self.mean + share * apart,
             variance + share * gray.std(dtype=np.float64) ** 2,
         )

@@ -40,15 +40,15 @@ class BandGradient:
         given = np.asarray(y, dtype=float)
         limits = {"max_nfev": n_steps + 1, "ftol": _ENOUGH, "xtol": _ENOUGH}
         limits |= {"bounds": (start - _MOST, start + _MOST)}
-        found = least_squares(
+        solution = least_squares(
             self.residuals, start, self.jacobian, args=(given,), **limits
         )
-        residuals = self.residuals(found.x, given)
+        residuals = self.residuals(solution.x, given)
         predictions = given.copy()
         for _, test, n in self._folds:
             predictions[test] -= residuals[test] * np.sqrt(n)
         error = float(residuals @ residuals)
-        return np.exp(found.x), error, predictions, self._dual
+        return np.exp(solution.x), error, predictions, self._dual
 
     def residuals(self, logarithms, y):
         """Return residuals (n_samples,) whose squares add up to the error of a target.

@@ -90,12 +90,12 @@ def draw_both_accuracies(first, second, survives, names):
 def draw_distances(maps, region):
     """Draw the distances of one region of maps beside those of the models."""
     n_classes = len(maps.classes_)
-    shown = {"measured": squareform(maps.dissimilarities_[region])} | maps.models_
+    panels = {"measured": squareform(maps.dissimilarities_[region])} | maps.models_
     side = float(np.clip(0.22 * n_classes, 2.4, 5))
-    size = (side + 1.2) * len(shown), side + 0.6
-    axes = new_axes(*size, 1, len(shown), squeeze=False)[0]
+    size = (side + 1.2) * len(panels), side + 0.6
+    axes = new_axes(*size, 1, len(panels), squeeze=False)[0]
     names = [str(each) for each in maps.classes_] if n_classes <= 40 else []
-    for ax, (name, distances) in zip(axes, shown.items(), strict=True):
+    for ax, (name, distances) in zip(axes, panels.items(), strict=True):
         masked = np.where(np.eye(n_classes, dtype=bool), np.nan, distances)
         picture = ax.imshow(masked, cmap="viridis")
         ax.set_title(name)
@@ -110,11 +110,11 @@ _WITHOUT_SPREAD = 3  # fewer subjects have no interval
 
 def draw_subjects(ax, values, column, tested=None):
     """Draw subjects' values in a column, by what is `tested`, or with their mean."""
-    known = np.isfinite(values)
-    own, label = values[known], "one subject" if column == 0 else None
+    finite = np.isfinite(values)
+    own, label = values[finite], "one subject" if column == 0 else None
     across = np.linspace(-0.22, 0.22, len(own))
     if tested is not None:
-        across = 0.3 * tested[known] / np.abs(tested[known]).max()
+        across = 0.3 * tested[finite] / np.abs(tested[finite]).max()
     ax.plot(column + across, own, "o", ms=4, color=COLORS[0], alpha=0.6, label=label)
     if tested is None and len(own) >= _WITHOUT_SPREAD:
         reach = stdtrit(len(own) - 1, 0.975) * own.std(ddof=1) / len(own) ** 0.5

@@ -130,8 +130,8 @@ def _two_axes(coordinates, class_means, directions):
         means = np.stack([class_means[:, 0], np.zeros(len(class_means))], axis=1)
         return points, means, ("canonical direction 1", "order of scans")
     picked = check_numbers(directions, "directions")
-    known = picked.dtype.kind in "iu" and picked.shape == (2,)
-    if not known or not (picked >= 0).all() or picked.max() >= class_means.shape[1]:
+    is_pair = picked.dtype.kind in "iu" and picked.shape == (2,)
+    if not is_pair or not (picked >= 0).all() or picked.max() >= class_means.shape[1]:
         raise ValueError(
             f"directions={brief(directions)} must be the numbers of two of the "
             f"{class_means.shape[1]} directions, counting from 0"

@@ -252,8 +252,8 @@ def check_first_steps(first_steps: ArrayLike, n_steps: int) -> NDArray[np.int64]
     """Return the steps at which testing may begin, (n_first,)."""
     steps = real_array(first_steps, "first_steps")
     first = np.atleast_1d(np.asarray(first_steps))
-    known = steps.ndim < 2 and len(first) and first.dtype.kind in "iu"
-    if not known or (first < 0).any() or (first >= n_steps).any():
+    are_whole = steps.ndim < 2 and len(first) and first.dtype.kind in "iu"
+    if not are_whole or (first < 0).any() or (first >= n_steps).any():
         raise ValueError(
             f"first_steps must be one or more integers of 0..{n_steps - 1}, the steps "
             f"of n_correct; got {brief(first_steps)}"
@@ -298,8 +298,8 @@ def _where_reached(
     Newton's steps from 0 never pass the solution: wherever they stop, the bound holds.
     """
     goals, beta = goals + _ROUNDING, np.zeros(len(powers))
-    known = ~np.isnan(powers[:, 0, 0])
-    open_rows = np.flatnonzero(known)
+    finite = ~np.isnan(powers[:, 0, 0])
+    open_rows = np.flatnonzero(finite)
     for _ in range(_STEPS):
         if not len(open_rows):
             break
@@ -307,7 +307,7 @@ def _where_reached(
         step = np.maximum(value - goals[open_rows], 0) / loss
         beta[open_rows] = np.minimum(beta[open_rows] + step, 1)
         open_rows = open_rows[step > _CLOSE]
-    return np.where(known, beta, np.nan)
+    return np.where(finite, beta, np.nan)
 
 
 def _in_blocks(

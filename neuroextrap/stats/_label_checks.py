@@ -25,8 +25,8 @@ _LEAST = -(2**53)
 
 def check_plain_types(estimator: Any) -> None:
     """Check the parameters of a class that are annotated as a plain type."""
-    for name, known in inspect.signature(type(estimator)).parameters.items():
-        _check_plain(getattr(estimator, name), name, known.annotation)
+    for name, parameter in inspect.signature(type(estimator)).parameters.items():
+        _check_plain(getattr(estimator, name), name, parameter.annotation)
 
 
 def plain_types_checked(function: Function) -> Function:
@@ -85,9 +85,9 @@ def check_labels(values: Any, name: str) -> np.ndarray:
         # numpy has turned numbers among text into text
         array = np.asarray(values, dtype=object)
     if array.ndim != 1 or not len(array):
-        shown = f"={values!r}" if array.ndim == 0 else ""
+        text = f"={values!r}" if array.ndim == 0 else ""
         raise ValueError(
-            f"{name}{shown} has shape {array.shape}; give one entry for every sample"
+            f"{name}{text} has shape {array.shape}; give one entry for every sample"
         )
     if array.dtype.kind == "c":
         raise TypeError(f"{name} has dtype {array.dtype}; give numbers or text")
@@ -111,9 +111,9 @@ def _check_present(array: np.ndarray, name: str) -> None:
     rows = np.flatnonzero(missing)
     if len(rows):
         entry = array[rows[0]]
-        shown = "NaN" if array.dtype.kind == "f" else str(entry)
+        text = "NaN" if array.dtype.kind == "f" else str(entry)
         raise ValueError(
-            f"{name} has {shown} in row {rows[0]} ({len(rows)} missing in all); give "
+            f"{name} has {text} in row {rows[0]} ({len(rows)} missing in all); give "
             "an entry for every sample, or leave such samples out"
         )
 

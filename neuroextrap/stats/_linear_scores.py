@@ -178,8 +178,8 @@ class StudentT(Scorer):
         return explained / np.sqrt(left)
 
     def heights(self, scores: FloatArray) -> FloatArray:
-        known = self.n_known is not None  # scores are t already
-        return scores if known else _t(scores, self.degrees_of_freedom)
+        are_t = self.n_known is not None  # scores are t already
+        return scores if are_t else _t(scores, self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,7 @@ def permute_labels(
            ['cat', 'cat', 'dog', 'dog', 'dog', 'cat'],
            ['dog', 'dog', 'cat', 'cat', 'dog', 'cat']], dtype='<U3')
     """
+    y = check_real(y, "y")
     permuted, few = draw_labelings(y, groups, blocks, n_permutations, random_state)
     _warn_of_few(few, n_permutations)
     return permuted
@@ -227,7 +228,7 @@ def shift_rows(
 
 def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> _Units:
     """Check the arguments and find the units."""
-    values = np.asarray(check_real(y, "y"))
+    values = np.asarray(y)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"y must have shape (n,), n >= 1; got {values.shape}")
     n = len(values)

@@ -174,11 +174,11 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
         n_test = n_repeats * n_classes
         return _power(accuracy, goal, analysis, n_test, n_runs, alpha) >= power
 
-    found = _smallest(reached, 1, _MOST_TESTS // (n_classes * n_runs), "repeats")
+    fewest = _smallest(reached, 1, _MOST_TESTS // (n_classes * n_runs), "repeats")
     if analysis == "forward":
-        return found
+        return fewest
     # power rises in steps, not evenly: look at the numbers below
-    return next(r for r in range(max(1, found - _LOOKED_AT), found + 1) if reached(r))
+    return next(r for r in range(max(1, fewest - _LOOKED_AT), fewest + 1) if reached(r))
 
 
 def _power(

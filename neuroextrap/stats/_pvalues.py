@@ -187,16 +187,16 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
             "n_regions), with at least one permutation; got "
             f"{values.shape} and {null.shape}"
         )
-    known = np.flatnonzero(~np.isnan(values))
-    order = np.argsort(values[known], kind="stable")
+    finite = np.flatnonzero(~np.isnan(values))
+    order = np.argsort(values[finite], kind="stable")
     n_reached = np.zeros(len(order), dtype=np.int64)
     for part in batches(len(null), _BATCH_NUMBERS // max(1, len(order))):
-        some = np.asarray(null[part], dtype=np.float64)[:, known]
+        some = np.asarray(null[part], dtype=np.float64)[:, finite]
         if np.isnan(some).any():
             raise ValueError("null_scores hold NaN where score is a number; drop them")
-        n_reached += count_left(some, values[known], order)
+        n_reached += count_left(some, values[finite], order)
     adjusted = np.full(values.shape, np.nan)
-    adjusted[known] = step_down_from_counts(n_reached, order, len(null))
+    adjusted[finite] = step_down_from_counts(n_reached, order, len(null))
     return adjusted
 
 
@@ -318,9 +318,9 @@ def e_value_false_discovery_rate(e_values: ArrayLike) -> FloatArray:
     if (values < 0).any():
         raise ValueError("e_values must be at least 0; logs of them must be undone")
     rate = np.full(values.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(values))
-    order = known[np.argsort(-values[known], kind="stable")]
+    finite = np.flatnonzero(~np.isnan(values))
+    order = finite[np.argsort(-values[finite], kind="stable")]
     with np.errstate(divide="ignore"):
-        level = len(known) / (np.arange(1, len(known) + 1) * values[order])
+        level = len(finite) / (np.arange(1, len(finite) + 1) * values[order])
     rate[order] = np.minimum(1, np.minimum.accumulate(level[::-1])[::-1])
     return rate

@@ -180,19 +180,19 @@ class Permuted:
             )
         return p_values
 
-    def add(self, part: Part, found: Permuted) -> None:
+    def add(self, part: Part, summary: Permuted) -> None:
         """Add what was found in one part."""
-        self.counts.n_reached[part.features] += found.counts.n_reached
+        self.counts.n_reached[part.features] += summary.counts.n_reached
         maxima = self.counts.maxima[part.permutations]
-        np.maximum(maxima, found.counts.maxima, out=maxima)
-        largest = found.largest
+        np.maximum(maxima, summary.counts.maxima, out=maxima)
+        largest = summary.largest
         if part.features != slice(None) or not largest.size:
             both = [self.largest[part.permutations], largest]
             largest = keep_largest(np.concatenate(both, axis=1), self.largest.shape[1])
         self.largest[part.permutations] = largest
-        if self.n_left is not None and found.n_left is not None:
-            self.n_left += found.n_left
-        for name, values in found.cluster_maxima.items():
+        if self.n_left is not None and summary.n_left is not None:
+            self.n_left += summary.n_left
+        for name, values in summary.cluster_maxima.items():
             every = self.cluster_maxima.setdefault(name, np.empty(self.n_permutations))
             every[part.permutations] = values
 
@@ -228,19 +228,19 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
 
     def one_part(part: Part) -> tuple[Part, Permuted]:
         scores = score(*part)
-        found = NullCounts.start(floor[part.features], len(scores))
+        counts = NullCounts.start(floor[part.features], len(scores))
         compared = corrections.compared(scores)
-        found.add(compared.T, 0)
+        counts.add(compared.T, 0)
         regions = features[part.features]
-        summary = Permuted(found, largest_heights(compared, regions, n_kept, heights))
+        summary = Permuted(counts, largest_heights(compared, regions, n_kept, heights))
         if total.order is not None:
             summary.n_left = _pvalues.count_left(compared, floor, total.order)
         if corrections.neighbors is not None:
             summary.cluster_maxima = _cluster_maxima(heights(scores), corrections)
         return part, summary
 
-    for part, found in run(one_part, parts):
-        total.add(part, found)
+    for part, part_summary in run(one_part, parts):
+        total.add(part, part_summary)
         if progress is not None:
             progress(part.permutations.stop, n_permutations)
     return total
@@ -308,17 +308,17 @@ def _sizes_of_clusters(
     heights: FloatArray, corrections: Corrections
 ) -> tuple[list[Clusters], dict[str, list[FloatArray]]]:
     """Return clusters by sign, and their extents, masses and enhanced heights."""
-    found, sizes, pairs = [], {}, corrections.neighbors
+    clusters, sizes, pairs = [], {}, corrections.neighbors
     signs = (1, -1) if corrections.two_sided else (1,)
     if corrections.threshold is not None:
         excess = [s * heights - corrections.threshold for s in signs]
-        found = [find_clusters(each, pairs) for each in excess]
-        sizes["cluster_extent"] = [each.extent for each in found]
-        sizes["cluster_mass"] = [each.mass for each in found]
+        clusters = [find_clusters(each, pairs) for each in excess]
+        sizes["cluster_extent"] = [each.extent for each in clusters]
+        sizes["cluster_mass"] = [each.mass for each in clusters]
     if corrections.enhance:
         signed = [s * threshold_free_enhancement(s * heights, pairs) for s in signs]
         sizes["tfce"] = signed
-    return found, sizes
+    return clusters, sizes
 
 
 def _cluster_maxima(
@@ -338,9 +338,11 @@ def _cluster_p_values(
 ) -> dict[str, FloatArray]:
     """Return maps of clusters, and their family-wise p; outside, 0 and 1."""
     maps: dict[str, FloatArray] = {}
-    found, sizes = _sizes_of_clusters(heights, corrections)
+    clusters, sizes = _sizes_of_clusters(heights, corrections)
     for name, of_signs in sizes.items():
-        spread = of_signs if name == "tfce" else map(Clusters.spread, found, of_signs)
+        spread = (
+            of_signs if name == "tfce" else map(Clusters.spread, clusters, of_signs)
+        )
         values = np.sum(list(spread), axis=0)
         size = np.abs(values)
         floor = tie_floor(size, size if name == "tfce" else 1 + size)

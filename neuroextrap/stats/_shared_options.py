@@ -70,12 +70,12 @@ def takes_fields(estimator: Kind) -> Kind:
                 delattr(kind, field.name)
     init = made.__init__
     signature = inspect.signature(init)
-    known = signature.parameters
-    words = sorted(known.values(), key=lambda word: word.name in shared)
+    parameters = signature.parameters
+    words = sorted(parameters.values(), key=lambda word: word.name in shared)
 
     @functools.wraps(init)
     def initialize(self: Any, *args: Any, **options: Any) -> None:
-        _check_words(type(self).__name__, options, known)
+        _check_words(type(self).__name__, options, parameters)
         init(self, *args, **options)
 
     made.__init__ = initialize
@@ -83,26 +83,26 @@ def takes_fields(estimator: Kind) -> Kind:
     return described_by(*bases)(made) if bases else made
 
 
-def _check_words(name: str, given: Any, known: Any) -> None:
+def _check_words(name: str, given: Any, parameters: Any) -> None:
     """Raise TypeError for a word that a call does not take, with the nearest one."""
-    for word in sorted(given.keys() - known.keys()):
-        close = difflib.get_close_matches(word, known, n=1, cutoff=0.75)
-        close = [_ELSEWHERE[word]] if _ELSEWHERE.get(word) in known else close
+    for word in sorted(given.keys() - parameters.keys()):
+        close = difflib.get_close_matches(word, parameters, n=1, cutoff=0.75)
+        close = [_ELSEWHERE[word]] if _ELSEWHERE.get(word) in parameters else close
         meant = f"; did you mean {close[0]}?" if close else ""
         raise TypeError(f"{name}() got an unexpected keyword argument {word!r}{meant}")
 
 
 def described_by(*sources: Any) -> Callable[[Thing], Thing]:
     """Describe parameters that a docstring lacks, as the first source that has them."""
-    known: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for source in reversed(sources):
-        known |= _split(inspect.getdoc(source) or "")[1]
+        descriptions |= _split(inspect.getdoc(source) or "")[1]
 
     def decorate(thing: Any) -> Any:
         if thing.__doc__ is not None:  # pragma: no branch (python -OO has none)
             before, own, after = _split(inspect.cleandoc(thing.__doc__))
             names = list(inspect.signature(thing).parameters)
-            texts = [own.get(name, known.get(name, "")) for name in names]
+            texts = [own.get(name, descriptions.get(name, "")) for name in names]
             texts += [text for name, text in own.items() if name not in names]
             text = "\n".join(filter(None, dict.fromkeys(texts)))
             thing.__doc__ = f"{before}{_HEAD}{text}\n{after}".rstrip() + "\n"
@@ -113,8 +113,8 @@ def described_by(*sources: Any) -> Callable[[Thing], Thing]:
 
 def _split(doc: str) -> tuple[str, dict[str, str], str]:
     """Return what precedes the parameters, the text of each by name, what follows."""
-    before, found, text = doc.partition(_HEAD)
-    if not found:
+    before, head, text = doc.partition(_HEAD)
+    if not head:
         lines = doc.splitlines(keepends=True)
         rules = [k for k, line in enumerate(lines) if set(line.strip()) == {"-"}]
         first = rules[0] - 1 if rules else len(lines)

@@ -137,8 +137,8 @@ def _largest_growth(units: FloatArray, bets: FloatArray) -> FloatArray:
     every beta: at its largest all slopes are one number, or beta is 0 or 1.
     """
     means = np.linspace(0, 1, _STEPS + 1)[:, np.newaxis, np.newaxis]
-    found, number = np.unique(units, axis=0, return_index=True, return_counts=True)[1:]
-    units, odds = units[found][:, np.newaxis], np.expm1(bets[found])
+    first, number = np.unique(units, axis=0, return_index=True, return_counts=True)[1:]
+    units, odds = units[first][:, np.newaxis], np.expm1(bets[first])
     shares = (number / number.sum())[:, np.newaxis, np.newaxis, np.newaxis]
     low = np.full((_STEPS + 1, *odds.shape[1:]), 1e-12)
     high = np.full_like(low, float((units * odds).max()))

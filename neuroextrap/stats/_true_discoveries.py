@@ -256,9 +256,9 @@ class DiscoveryBounds:
         levels, n_reached, n_true = self.curve()
         best = np.maximum.accumulate((n_true / n_reached)[::-1])[::-1]
         proportions = np.full(self.scores.shape, np.nan)
-        known = ~np.isnan(self.scores)
-        place = np.searchsorted(-levels, -self.scores[known])
-        proportions[known] = best[place]
+        finite = ~np.isnan(self.scores)
+        place = np.searchsorted(-levels, -self.scores[finite])
+        proportions[finite] = best[place]
         return proportions
 
     def _known(self, chosen: NDArray[np.bool_] | None) -> FloatArray:
@@ -284,9 +284,9 @@ def _stepped_down(
     values, regions = (each[family.calibrating] for each in (values, regions))
     thresholds = family.thresholds(sorted_values[family.calibrating], confidence_level)
     n_found = 0
-    while (found := scores > thresholds[0]).sum() > n_found:
-        n_found = found.sum()
-        left = np.where(found[regions], -np.inf, values).astype(float)
+    while (informative := scores > thresholds[0]).sum() > n_found:
+        n_found = informative.sum()
+        left = np.where(informative[regions], -np.inf, values).astype(float)
         n_left = np.isfinite(left).sum(axis=1).min()
         if not n_left:
             break

@@ -79,11 +79,11 @@ def check_number(value: Any, name: str) -> float:
 
 def check_choice(value: Any, name: str, choices: Any) -> Any:
     """Return one of several texts (or None); ValueError unless it is among them."""
-    known = value is None or isinstance(value, str)
-    if not known or value not in choices:
-        shown = repr(value) if known else _kind_of(value)
+    is_text = value is None or isinstance(value, str)
+    if not is_text or value not in choices:
+        given = repr(value) if is_text else _kind_of(value)
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name}={shown} must be one of {listed}")
+        raise ValueError(f"{name}={given} must be one of {listed}")
     return value
 
 

@@ -27,12 +27,12 @@ def polish(X, Y, weights, l1, l2):
     best, best_gap = np.array(weights, dtype=np.float64), np.full(len(weights), np.inf)
     which = np.arange(len(weights))
     for _ in range(MAX_ROUNDS):
-        found = [_solve_signs(X, Y[v], signs[v], l1[v], l2[v]) for v in which]
-        regular = np.array([values is not None for values in found], dtype=bool)
+        solutions = [_solve_signs(X, Y[v], signs[v], l1[v], l2[v]) for v in which]
+        regular = np.array([values is not None for values in solutions], dtype=bool)
         which = which[regular]
         if not which.size:
             break
-        solved = np.stack([values for values in found if values is not None])
+        solved = np.stack([values for values in solutions if values is not None])
         flipped = solved * signs[which] < 0
         trial = np.where(flipped, 0.0, solved)
         gap, gradient = relative_gap(X, Y[which], trial, l1[which], l2[which])

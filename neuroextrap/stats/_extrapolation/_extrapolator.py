@@ -116,12 +116,12 @@ class AccuracyExtrapolator(PredictionIntervals):
 
     def __init__(self, method: str = "auto", **options: Any) -> None:
         check_choice(method, "method", EXTRAPOLATION_METHODS)
-        known = list(inspect.signature(EXTRAPOLATION_METHODS[method]).parameters)
-        unknown = sorted(set(options) - set(known))
+        parameters = list(inspect.signature(EXTRAPOLATION_METHODS[method]).parameters)
+        unknown = sorted(set(options) - set(parameters))
         if unknown:
             raise TypeError(
                 f"method={method!r} has no option {unknown[0]!r}; its options are: "
-                f"{', '.join(known) or 'none'}"
+                f"{', '.join(parameters) or 'none'}"
             )
         self.method = method
         self.options = options
