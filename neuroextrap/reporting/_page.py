@@ -22,7 +22,6 @@ from markupsafe import Markup, escape
 import neuroextrap
 from neuroextrap.maps._provenance import versions
 from neuroextrap.maps._records import changed_parameters, described_parameters
-from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import brief
 
@@ -326,7 +325,7 @@ _LONGEST = 300
 def parameter_tables(fitted):
     """Show the parameters: those that differ from the default first, then the rest."""
     changed, given = changed_parameters(fitted), described_parameters(fitted)
-    changed = {n: v for n, v in changed.items() if n not in WITHOUT_EFFECT}
+    changed = {n: v for n, v in changed.items() if n in given}
     others = {n: v for n, v in given.items() if n not in changed}
     others["versions"] = ", ".join(f"{name} {v}" for name, v in versions().items())
     tables = {"changed": parameter_table(changed), "others": parameter_table(others)}
