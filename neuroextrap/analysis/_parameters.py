@@ -328,11 +328,11 @@ def command_words(text):
     rows = parameters(*KINDS, "targets", "samples", "continuous")
     options = {row.name: row for row in rows if row.option is not None}
 
-    def option(found):
-        row = options.get(found["name"])
+    def option(match):
+        row = options.get(match["name"])
         if row is None:
-            return found[0]
-        word, value = row.word.replace("_", "-"), found["value"].strip("'\"")
+            return match[0]
+        word, value = row.word.replace("_", "-"), match["value"].strip("'\"")
         if row.option.kind is bool:
             return f"--{word}" if value == "True" else f"--no-{word}"
         return f"--{word} {'none' if value == 'None' else value}"
@@ -358,8 +358,8 @@ def _defaults(analysis, names):
     """Return the default of parameters by name."""
     from neuroextrap.maps._records import flat_parameters
 
-    known = flat_parameters(type(analysis)())
-    return {name: known[name] for name in names}
+    defaults = flat_parameters(type(analysis)())
+    return {name: defaults[name] for name in names}
 
 
 def of_no_places(analysis):

@@ -54,8 +54,8 @@ def checked_parameters(estimator):
     check_flags_of(estimator)
     given = flat_parameters(estimator)
     for row in PARAMETERS:
-        known = row.option is not None and row.name in given
-        if known and estimator.kind in row.of:
+        is_own = row.option is not None and row.name in given
+        if is_own and estimator.kind in row.of:
             row.option.check(row.name, given[row.name])
     return given
 
@@ -180,8 +180,8 @@ class RegionRun:
     @cached_property
     def n_workers(self):
         """Workers requested, or as many as the memory allows (ValueError if none)."""
-        asked, of_images = self.parameters, self.masker is not None
-        given = {"max_memory": asked.max_memory, "n_jobs": asked.n_jobs}
+        parameters, of_images = self.parameters, self.masker is not None
+        given = {"max_memory": parameters.max_memory, "n_jobs": parameters.n_jobs}
         return affordable_workers(*self.data, of_images=of_images, **given)
 
     @property
@@ -208,17 +208,17 @@ class RegionRun:
 
     def score(self):
         """Score every region; return RegionScores, and what saved null maps give."""
-        asked = self.parameters
+        parameters = self.parameters
         self._announce()
         shape = self.plan.n_permutations, self.choice.n_regions
-        with null_file(asked.save_null, *shape, self._about_null) as null:
+        with null_file(parameters.save_null, *shape, self._about_null) as null:
             scores = score_regions(
                 *self.data,
                 n_jobs=self.n_workers,
-                checkpoint=asked.checkpoint,
-                shard=parse_shard(asked.shard),
+                checkpoint=parameters.checkpoint,
+                shard=parse_shard(parameters.shard),
                 null=null,
-                progress=Progress(asked.verbose),
+                progress=Progress(parameters.verbose),
             )
             from_null = {} if null is None else self._from_null(scores.score, null)
         return scores, from_null
