@@ -113,9 +113,9 @@ def _run_participants(args):
     samples = parser.parameters_of(args, "samples")
     if args.confounds == ["none"]:
         samples["confounds"] = ()
-    asked = parser.parameters_of(args, "cohort") | of_stimuli | samples
-    asked["analysis"] = analysis
-    outcomes = analyze_participants(args.derivatives, args.out, **asked)
+    options = parser.parameters_of(args, "cohort") | of_stimuli | samples
+    options["analysis"] = analysis
+    outcomes = analyze_participants(args.derivatives, args.out, **options)
     if args.config is not None and not args.dry_run:
         tell_unlike(args.config, args.out)
     return _tell(outcomes, args)
@@ -190,10 +190,10 @@ def _read_configuration(args):
         return given
     from neuroextrap.cohorts._cohort_records import read_configuration
 
-    known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
+    names = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
     options = read_configuration(args.config)
     for key in options:
-        if key.replace("-", "_") not in known:
+        if key.replace("-", "_") not in names:
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
@@ -238,8 +238,8 @@ def _words_of(analysis):
 
     kinds = {"searchlight": ("samples",), "encoding": ("samples", "stimuli")}
     rows = parameters(analysis, *kinds.get(analysis, ()))
-    known = {row.name: row for row in parameters("cohort", "stimuli")}
-    rows += taken_by(DESIGNS[analysis], known).values()
+    by_name = {row.name: row for row in parameters("cohort", "stimuli")}
+    rows += taken_by(DESIGNS[analysis], by_name).values()
     return [*(row.word for row in rows if row.word), "confounds"]
 
 

@@ -137,9 +137,9 @@ def _models(args, names, options):
         name: EncodingIdentification.from_directory(folder)
         for name, folder in zip(names, args.models, strict=True)
     }
-    found = compare_encoding_models_pairwise(models, **options)
-    found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
-    best = _surest(found.table_.dropna(subset=["p_value"]))
+    compared = compare_encoding_models_pairwise(models, **options)
+    compared.to_directory(args.out, overwrite=args.overwrite, report=args.report)
+    best = _surest(compared.table_.dropna(subset=["p_value"]))
     best = best.drop_duplicates(["first", "second"]).sort_index()
     return "every pair, where it differs most surely", best
 
@@ -157,7 +157,7 @@ def _regions(args, folders, options):
     subjects, findings = read_analyses(folders)
     frame = _accuracies(subjects, args.regions, options["statistic"])
     table = _tested_pairs(frame, options)
-    found = RegionMaps(
+    maps = RegionMaps(
         {},
         table=table,
         table_file="comparison.tsv",
@@ -165,7 +165,7 @@ def _regions(args, folders, options):
         parameters=options | {"regions": args.regions, "subjects": folders},
         findings=findings,
     )
-    found.to_directory(args.out, overwrite=args.overwrite)
+    maps.to_directory(args.out, overwrite=args.overwrite)
     return f"means over {len(subjects)} subjects", table
 
 
@@ -205,9 +205,9 @@ def _accuracies(subjects, regions, statistic):
 
     def accuracy(subject, word):
         """Return the accuracy in a region that is named or numbered by a word."""
-        known, region = subject.results, set_size_or_name(word)
-        index = find_region(region, known.choice, subject.masker, None)
-        return float(known.curve(index, size)[1][0])
+        results, region = subject.results, set_size_or_name(word)
+        index = find_region(region, results.choice, subject.masker, None)
+        return float(results.curve(index, size)[1][0])
 
     return pd.DataFrame({w: [accuracy(s, w) for s in subjects] for w in regions})
 
@@ -216,23 +216,23 @@ def _decoders(args, files, options):
     """Compare the pipelines of a file; return their names, and the surest regions."""
     from neuroextrap.decoding import compare_decoders
 
-    asked = {
+    pairing = {
         "paired": None if args.paired == "none" else args.paired or "samples",
         "statistic": options["statistic"],
         "regions": args.regions and [list(map(set_size_or_name, args.regions))],
     }
-    lights, background = _fitted(files[0], asked)
-    found = compare_decoders(*lights.values(), **options | asked)
-    found.bg_img_ = background
+    lights, background = _fitted(files[0], pairing)
+    compared = compare_decoders(*lights.values(), **options | pairing)
+    compared.bg_img_ = background
     more = {}
     if args.report:
-        page = found.generate_report(names=tuple(lights))
+        page = compared.generate_report(names=tuple(lights))
         more = {"report.html": page.save_as_html}
-    found.to_directory(args.out, overwrite=args.overwrite, more=more)
-    return " and ".join(lights), _surest(found.table_).head(10)
+    compared.to_directory(args.out, overwrite=args.overwrite, more=more)
+    return " and ".join(lights), _surest(compared.table_).head(10)
 
 
-def _fitted(file, asked):
+def _fitted(file, pairing):
     """Fit both pipelines; return them by name, and the background."""
     from neuroextrap.cli._multiverse_command import planned_pipelines
     from neuroextrap.decoding._decoder_comparison import fit_to_compare
@@ -242,7 +242,7 @@ def _fitted(file, asked):
         lights[name] = light.set_params(bounds=None, n_permutations=0)
         backgrounds.append(samples.bg_img)  # of the images before any cleaning
         data.append((*given, samples.order))
-    fit_to_compare(lights.values(), data, **asked)
+    fit_to_compare(lights.values(), data, **pairing)
     return lights, backgrounds[0]
 
 

@@ -78,6 +78,6 @@ def run(args):
 
 def _shown(names):
     """Return the names of maps that are printed, correlation first."""
-    shown = [name for name in names if name.startswith(_PRINTED)]
-    shown.sort(key="correlation".__ne__)
-    return [name for name in shown if "normalized" not in name]
+    printed = [name for name in names if name.startswith(_PRINTED)]
+    printed.sort(key="correlation".__ne__)
+    return [name for name in printed if "normalized" not in name]

@@ -239,5 +239,5 @@ def _read_design(path, imgs):
     design = pd.DataFrame(numbers(table, path), names, table.columns)
     if names is None:
         return design
-    shown = {loose_entities(file).get("sub") for file in files_of(imgs)}
-    return design[names.str.removeprefix("sub-").isin(shown)]
+    labels = {loose_entities(file).get("sub") for file in files_of(imgs)}
+    return design[names.str.removeprefix("sub-").isin(labels)]

@@ -82,7 +82,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         """Parse words; ``argparse`` calls this again to join intermixed ones."""
         if not self._intermixed:
-            found, unknown = super().parse_known_args(args, namespace)
+            parsed, unknown = super().parse_known_args(args, namespace)
             options = re.findall(
                 r"(?<!\S)--[a-z][a-z-]*", self.format_help(short=False)
             )
@@ -93,7 +93,7 @@ class CommandParser(argparse.ArgumentParser):
                     self.error(
                         f"unrecognized argument {written}; did you mean {meant[0]}?"
                     )
-            return found, unknown
+            return parsed, unknown
         self._intermixed = False
         try:
             return self.parse_known_intermixed_args(args, namespace)
@@ -126,13 +126,13 @@ class _Rules(NamedTuple):
     def check(self, args):
         """Raise ValueError unless `args` agree with the rules."""
         for rule in self.lines.splitlines():
-            asked, _, why = rule.partition(": ")
-            option, what, *others = asked.split()
+            names, _, why = rule.partition(": ")
+            option, what, *others = names.split()
             refused = what == "excludes"
             wrong = [each for each in others if self._given(each, args) is refused]
             if wrong and self._given(option, args):
-                told = ", ".join(map(self._words, wrong))
-                raise ValueError(f"{self._words(option)} {what} {told}: {why}")
+                named = ", ".join(map(self._words, wrong))
+                raise ValueError(f"{self._words(option)} {what} {named}: {why}")
 
     def _given(self, alternatives, args):
         """Return whether one of some options, separated by |, was given."""
@@ -277,9 +277,9 @@ def read_groups(text):
         for entry in re.findall(r"^\S.*(?:\n .*)*", table, re.MULTILINE):
             mark, words = entry[0], " ".join(entry[1:].split())
             if mark == "+":
-                known = {word for each in groups.values() for word in each}
-                found = _included(words).items()
-                group |= {word: each for word, each in found if word not in known}
+                declared = {word for each in groups.values() for word in each}
+                included = _included(words).items()
+                group |= {word: each for word, each in included if word not in declared}
             else:
                 group |= _changed(words, group) if mark == "~" else read_options(entry)
     return groups
@@ -289,10 +289,10 @@ def _included(words):
     """Return options that a line includes, by word."""
     head, _, chosen = words.partition(": ")
     kind, *sections = head.split()
-    found = _SHARED.get(kind) or options_of(kind, *sections)
+    options = _SHARED.get(kind) or options_of(kind, *sections)
     names = [name for name in chosen.split() if not name.startswith("-")]
     left_out = set(chosen.replace("-", "").split()) - {*names}
-    return {n: found[n] for n in names or found if n not in left_out}
+    return {n: options[n] for n in names or options if n not in left_out}
 
 
 def _changed(words, group):

@@ -33,8 +33,8 @@ class Planned(NamedTuple):
         light, samples, _ = self
         given = taken_by(examine, light.get_params(deep=False))
         given |= {"X": samples.data, "order": samples.order}
-        found = examine(samples.y, samples.runs, **given)
-        lines = [command_words(finding.line) for finding in found]
+        findings = examine(samples.y, samples.runs, **given)
+        lines = [command_words(finding.line) for finding in findings]
         return lines or ["nothing doubtful was found in the design or the samples"]
 
 
@@ -142,14 +142,14 @@ class Request:
 
 def targets_of(file, conditions):
     """Return the target of every sample, (n_samples, n_columns), from a table."""
-    table, shown = rows_by_condition(file, "--targets"), list(map(str, conditions))
-    lacking = sorted(set(shown) - set(table.index))
+    table, labels = rows_by_condition(file, "--targets"), list(map(str, conditions))
+    lacking = sorted(set(labels) - set(table.index))
     if lacking:
         raise ValueError(
             f"--targets {file} lacks {', '.join(lacking[:5])}; give a row for each "
             "condition, or leave them out by --exclude"
         )
-    return table.loc[shown].to_numpy()
+    return table.loc[labels].to_numpy()
 
 
 def rows_by_condition(file, option):

@@ -143,14 +143,14 @@ def run(args):
     from neuroextrap.cli._results import Output
     from neuroextrap.cli._searchlight_questions import question_of
 
-    asked = question_of(args)
-    given = {"mask": asked.mask}
-    given["confounds"] = None if asked.strategy else args.confounds
+    request = question_of(args)
+    given = {"mask": request.mask}
+    given["confounds"] = None if request.strategy else args.confounds
     roles = parser.inputs_of(COMMAND)
-    output = Output.of_images(args, asked.files, roles, **given)
-    if args.samples == "volumes" and args.n_permutations and not asked.of_model:
+    output = Output.of_images(args, request.files, roles, **given)
+    if args.samples == "volumes" and args.n_permutations and not request.of_model:
         logger.warning("%s", _ONE_BY_ONE)
-    planned = asked.plan()
+    planned = request.plan()
     if output.dry_run:
-        return "\n".join(asked.cost(planned))
-    return asked.answer(planned, output)
+        return "\n".join(request.cost(planned))
+    return request.answer(planned, output)
