@@ -94,7 +94,7 @@ class StimulusDesign:
 
     def tested(self, events):
         """Return which stimuli are tested, a dict by name, as tables of events say."""
-        found: dict[str, str] = {}
+        sets: dict[str, str] = {}
         for path in dict.fromkeys(events):
             table, name = read_events(path)
             if SET not in table.columns:
@@ -104,20 +104,20 @@ class StimulusDesign:
                 )
             labels = event_labels(table, name, self.column)
             for label, own in zip(labels, event_labels(table, name, SET), strict=True):
-                known = found.setdefault(str(label), own) if label and own else own
-                if known != own:
+                earlier = sets.setdefault(str(label), own) if label and own else own
+                if earlier != own:
                     raise ValueError(
                         f"{name}: stimulus {str(label)!r} is for {own} here and for "
-                        f"{known} elsewhere; a stimulus that is tested must not be "
+                        f"{earlier} elsewhere; a stimulus that is tested must not be "
                         "trained on"
                     )
-        odd = sorted(set(found.values()) - {"train", "test"})
+        odd = sorted(set(sets.values()) - {"train", "test"})
         if odd:
             raise ValueError(
                 f"column {SET!r} of the events must hold train and test, got "
                 f"{', '.join(map(str, odd))}; correct the tables"
             )
-        return {name: own == "test" for name, own in found.items()}
+        return {name: own == "test" for name, own in sets.items()}
 
     def tables_of(self, participant):
         """Return the tables of ready betas, and runs, with stimuli for conditions."""
@@ -140,13 +140,13 @@ class StimulusDesign:
             seed = seed if isinstance(seed, (int, np.integer)) else 0
             # the same for everyone, and random: no fold of a single category
             order = random_generator(seed).permutation(len(self.features))
-            shown = order[np.isin(order, rows)]
-            if len(shown) < 2 * n_folds:
+            present = order[np.isin(order, rows)]
+            if len(present) < 2 * n_folds:
                 raise ValueError(
-                    f"{who} saw {len(shown)} stimuli, too few for n_folds={n_folds} "
+                    f"{who} saw {len(present)} stimuli, too few for n_folds={n_folds} "
                     "folds of at least two; lower the number"
                 )
-            return rows, np.ones(len(y), dtype=bool), shown
+            return rows, np.ones(len(y), dtype=bool), present
         sets = self.tested([run.events for run in participant.runs if run.events])
         unknown = sorted({str(name) for name in y} - sets.keys())
         if unknown:
@@ -272,8 +272,8 @@ DESIGNS: dict[str, Callable] = {
 _ANALYSES = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
 
 
-def analysis_of(analysis, asked, samples):
-    """Return the analysis, and the design of its stimuli, if `asked` options fit it."""
+def analysis_of(analysis, given, samples):
+    """Return the analysis, and the design of its stimuli, if `given` options fit it."""
     analysis = IdentificationSearchLight() if analysis is None else analysis
     if not isinstance(analysis, _ANALYSES):
         raise TypeError(
@@ -281,21 +281,21 @@ def analysis_of(analysis, asked, samples):
             "IdentificationSearchLight, an EncodingIdentification or a "
             "ContinuousEncoding, not fitted"
         )
-    own = taken_by(DESIGNS[analysis.kind], vars(asked))
-    _check_design(own, asked)
+    own = taken_by(DESIGNS[analysis.kind], vars(given))
+    _check_design(own, given)
     if analysis.kind == "encoding":
-        _check_stimuli(asked, samples, analysis)
-    elif analysis.kind == "continuous" and (asked.save_null or samples == "betas"):
+        _check_stimuli(given, samples, analysis)
+    elif analysis.kind == "continuous" and (given.save_null or samples == "betas"):
         raise ValueError(
             "save_null and betas are not for a ContinuousEncoding; leave them out"
         )
     return analysis, DESIGNS[analysis.kind](**own)
 
 
-def _check_design(own, asked):
+def _check_design(own, given):
     """Raise ValueError without features, or for an option of another's design."""
     for each in _ANALYSES:
-        for name, value in taken_by(DESIGNS[each.kind], vars(asked)).items():
+        for name, value in taken_by(DESIGNS[each.kind], vars(given)).items():
             if name not in own and value is not None:
                 raise ValueError(
                     f"{name} is for {each.__name__}; give one as analysis "
@@ -308,14 +308,14 @@ def _check_design(own, asked):
         )
 
 
-def _check_stimuli(asked, samples, analysis):
+def _check_stimuli(given, samples, analysis):
     """Raise ValueError if options do not go with stimuli."""
     if samples not in _SAMPLES:
         raise ValueError(
             f"samples={samples!r} is not for encoding, whose responses are to single "
             f"stimuli; use {', '.join(_SAMPLES)}"
         )
-    if asked.n_folds is not None and analysis.n_permutations:
+    if given.n_folds is not None and analysis.n_permutations:
         raise ValueError(
             f"n_permutations={analysis.n_permutations} must be 0 in folds, which "
             "would be trained again for every permutation and participant; leave it "

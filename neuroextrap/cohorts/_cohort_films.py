@@ -99,11 +99,11 @@ class FilmDesign:
         """Return the files by band of a run, or of each stimulus in its events."""
         if self.column is None:
             return [self._fitting(run)]
-        found = []
+        files = []
         for name in stimuli_of(run.events, self.column):
             own = {b: f for (stem, b), f in self.files.items() if stem == name}
-            found.append(self._complete(own, f"stimulus {name!r}", f"{name}{_BAND}"))
-        return found
+            files.append(self._complete(own, f"stimulus {name!r}", f"{name}{_BAND}"))
+        return files
 
     def _fitting(self, run):
         """Return the most specific file of each band whose entities are the run's."""
@@ -114,8 +114,8 @@ class FilmDesign:
                 best.setdefault(band, []).append((len(own), path))
         name = Path(run.bold).name
         own = {
-            band: most_specific(sorted(found), name, f"files of {band}")
-            for band, found in best.items()
+            band: most_specific(sorted(candidates), name, f"files of {band}")
+            for band, candidates in best.items()
         }
         return self._complete(own, name, _EXAMPLE)
 
