@@ -72,14 +72,14 @@ class Shared(NamedTuple):
         pairs = _region_pairs(runs, regions)
         units, what = _units_of_both(runs, unit, paired)
         shared = cls(runs, pairs, size, units, what, paired is not None)
-        if not shared.known.any():
+        if not shared.analyzed.any():
             raise ValueError(
                 "no region was analyzed by both searchlights; use a smaller min_voxels"
             )
         return shared
 
     @property
-    def known(self):
+    def analyzed(self):
         """Which pairs are of regions with enough usable features, (n_pairs,)."""
         analyzed = [
             np.isin(rows, run.analyzed)
@@ -162,8 +162,8 @@ def _given_pairs(regions, runs):
         )
     pairs = []
     for pair in regions:
-        known = zip(pair, runs, strict=True)
-        pairs.append([find_region(r, run.choice, run.masker, None) for r, run in known])
+        sides = zip(pair, runs, strict=True)
+        pairs.append([find_region(r, run.choice, run.masker, None) for r, run in sides])
     return tuple(np.transpose(pairs))
 
 

@@ -240,7 +240,7 @@ def _score(run, weights, exchanges, save_null):
     n, given = run.choice.n_regions, (*run.data, run.analyzed, weights)
     with null_file(save_null, len(exchanges), n) as null:
         counted = NamedCounts(n, exchanges, null)
-        for part, found in choice_tables(*given, n_jobs=run.n_workers):
-            counted.add(found[:, :, 0], found[:, :, 1], part)
+        for part, wins in choice_tables(*given, n_jobs=run.n_workers):
+            counted.add(wins[:, :, 0], wins[:, :, 1], part)
     n_voxels = {"n_voxels": run.usable.n_features.astype(float)}
     return counted.scores() | n_voxels, counted.counts.maxima

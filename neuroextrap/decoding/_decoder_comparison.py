@@ -144,12 +144,12 @@ def compare_decoders(
     """
     given = as_options(ComparisonOptions, compare_decoders, options)
     check_flags(step_down=step_down)
-    asked = {"paired": paired, "statistic": given.statistic, "unit": unit}
+    recorded = {"paired": paired, "statistic": given.statistic, "unit": unit}
     check_choice(paired, "paired", ("samples", "runs", None))
     check_searchlight(first, "first")
     check_searchlight(second, "second")
     lights = first, second
-    shared = Shared.of((first.run_, second.run_), regions=regions, **asked)
+    shared = Shared.of((first.run_, second.run_), regions=regions, **recorded)
     if first is second and (regions is None or paired != "samples"):
         raise ValueError(
             "first and second are one searchlight, which would be compared with "
@@ -159,14 +159,14 @@ def compare_decoders(
     approximate = any(run.plan.design.tests_what_trains for run in shared.runs)
     how = {"step_down": step_down, "cross_validated": approximate}
     scores, tested, n_units = _tested(lights, shared, given, how)
-    asked |= given.recorded | {"unit": shared.unit, "step_down": step_down}
-    asked |= {"approximate": approximate, "n_units": n_units}
+    recorded |= given.recorded | {"unit": shared.unit, "step_down": step_down}
+    recorded |= {"approximate": approximate, "n_units": n_units}
     return _maps(
         lights,
         shared,
         scores,
         of_pairs=regions is not None,
-        parameters=asked,
+        parameters=recorded,
         random_state=given.random_state,
         findings=_findings(lights, approximate, shared.size),
         n_permutations_=tested.n_permutations,
@@ -190,8 +190,8 @@ def fit_to_compare(lights, data, **shared):
 
 def _tested(lights, shared, options, how):
     """Return numbers (n_pairs,) by name, the test, and the number of units."""
-    known = shared.known
-    accuracy, outcomes = _outcomes(shared, known, options.n_jobs)
+    analyzed = shared.analyzed
+    accuracy, outcomes = _outcomes(shared, analyzed, options.n_jobs)
     test: Any = stats.paired_sign_flip_test
     if not shared.same_units:
         n_first = int(shared.units[0].max()) + 1
@@ -201,10 +201,10 @@ def _tested(lights, shared, options, how):
         for light, rows in zip(lights, shared.pairs, strict=True)
     ]
     given = accuracy, outcomes, information, options
-    return *exchange_test(known, *given, test=test, **how), outcomes.shape[1]
+    return *exchange_test(analyzed, *given, test=test, **how), outcomes.shape[1]
 
 
-def _outcomes(shared, known, n_jobs):
+def _outcomes(shared, analyzed, n_jobs):
     """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
 
     Differences, where units are the same; else those of the first, then the second.
@@ -217,7 +217,7 @@ def _outcomes(shared, known, n_jobs):
         share = np.zeros((len(place), place.max() + 1))
         share[np.arange(len(place)), place] = weights[-1][:, 0]
         shares.append(share if same else share * share.shape[1])
-        given = (chances, *run.data, rows[known], size)
+        given = (chances, *run.data, rows[analyzed], size)
         streams.append(map_parts(*given, n_jobs=n_jobs))
     accuracy, outcomes = [], []
     for (_, one), (_, two) in zip(*streams, strict=True):
@@ -259,12 +259,14 @@ def _maps(lights, shared, scores, *, of_pairs, parameters, **about):
 
 def _findings(lights, approximate, size):
     """Return what is worth knowing of comparing accuracy among `size` classes."""
-    found, n_classes = [], len(lights[0].classes_)
+    findings, n_classes = [], len(lights[0].classes_)
     if size < n_classes and not all(x.run_.plan.kernel.marginal for x in lights):
-        found.append(not_marginal_below(n_classes, size, ("*accuracy*", "p_value*")))
+        findings.append(not_marginal_below(n_classes, size, ("*accuracy*", "p_value*")))
     for each in lights[0].findings_ + lights[1].findings_:
         if each.touches("p_value_fwe") and each.name != "not_marginal":
-            found.append(each)
+            findings.append(each)
         elif each.touches("implied_information"):
-            found.append(each._replace(maps=("information_difference",)))
-    return list(dict.fromkeys([*found, *([TRAINED_ON_TESTS] if approximate else [])]))
+            findings.append(each._replace(maps=("information_difference",)))
+    return list(
+        dict.fromkeys([*findings, *([TRAINED_ON_TESTS] if approximate else [])])
+    )

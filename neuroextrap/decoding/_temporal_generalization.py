@@ -198,8 +198,8 @@ def _between(plain, samples, times, crossed):
     tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
     for moment, tested in _trained_at_each(run, samples, plain):
         given = (*tested.data, tested.analyzed, crossed.weights)
-        for part, found in choice_tables(*given):
-            tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
+        for part, wins in choice_tables(*given):
+            tables[:, :, moment, part] = np.moveaxis(wins, 0, 2)
     counted = _counted_between(tables, exchanges)
     scores = counted.scores().items()
     scores = {name: values.reshape(n_times, n_times) for name, values in scores}
@@ -214,9 +214,9 @@ def _counted_between(tables, exchanges):
     counted = NamedCounts(n_times**2, exchanges)
     for moment in range(n_times):  # of the first condition; below all of the second
         there, back = tables[:, 0, moment], tables[:, 1, :, moment]
-        known = np.flatnonzero(~np.isnan(there + back).any(axis=(0, 2, 3)))
-        there, back = (each[:, known].swapaxes(0, 1) for each in (there, back))
-        counted.add(there, back, moment * n_times + known)
+        finite = np.flatnonzero(~np.isnan(there + back).any(axis=(0, 2, 3)))
+        there, back = (each[:, finite].swapaxes(0, 1) for each in (there, back))
+        counted.add(there, back, moment * n_times + finite)
     return counted
 
 
