@@ -34,24 +34,24 @@ def findings_of_maps(names, sidecars, name, *, allow_mixed, one_each):
     analyses = list(zip(names, map(_analysis_in, sidecars), strict=True))
     mixed = check_alike(analyses, name, allow_mixed=allow_mixed)
     doubts = _findings_of_subjects(sidecars) if one_each else ()
-    tell(found := doubts + findings_of_differences(mixed))
-    return found
+    tell(findings := doubts + findings_of_differences(mixed))
+    return findings
 
 
 def _analysis_in(sidecar):
     """Return the parameters of the analysis of a map, None if they are unknown."""
     more = {"kind": sidecar.get("description"), "made_by": sidecar.get("samples")}
-    known = sidecar.get("parameters")
-    return known | more if isinstance(known, dict) else None
+    recorded = sidecar.get("parameters")
+    return recorded | more if isinstance(recorded, dict) else None
 
 
 def _findings_of_subjects(records):
     """Return the doubts that sidecars tell, each once, with how many have it."""
-    found = defaultdict(list)
+    doubts = defaultdict(list)
     for about in records:
         for finding in about.get("findings", ()):
             if finding["grade"] == "doubtful":
-                found[finding["name"]].append(finding)
+                doubts[finding["name"]].append(finding)
     return tuple(
         Finding(
             name,
@@ -62,7 +62,7 @@ def _findings_of_subjects(records):
             own[0]["effect"],
             own[0]["remedy"],
         )
-        for name, own in found.items()
+        for name, own in doubts.items()
     )
 
 
@@ -121,8 +121,8 @@ def _differences(analyses):
 
 def _told(subjects):
     """Name a few subjects."""
-    shown = ", ".join(list(subjects)[:_FEW])
-    return f"{shown} and {len(subjects) - _FEW} more" if len(subjects) > _FEW else shown
+    names = ", ".join(list(subjects)[:_FEW])
+    return f"{names} and {len(subjects) - _FEW} more" if len(subjects) > _FEW else names
 
 
 def _values(expected, value):
@@ -150,7 +150,10 @@ def _decisive(about):
 
     return {
         ("analysis", "kind"): about.get("kind"),
-        **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
+        **{
+            (of, row.name): seen(row, record.get(row.name))
+            for of, record, row in judged
+        },
         **{("cohort", n): cohort[n] for n in MadeOf._fields if n in cohort},
     }
 
