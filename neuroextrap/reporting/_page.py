@@ -214,19 +214,19 @@ def page_title(title, default):
 
 
 def sections_of(
-    kind, about, picture="", shown=(), *, notes="", details=(), requested=()
+    kind, about, picture="", figures=(), *, notes="", details=(), requested=()
 ):
     """Return the sections of a page, pairs (heading, HTML), as all pages order them.
 
     Templates of the `kind` say what was found, what that does not show, and by which
     methods, of what is known `about` it; `picture` and `notes` (HTML) show where.
     """
-    found, limits, methods = (
+    result, limits, methods = (
         sentences(f"{kind}_{part}", **about) for part in ("found", "limits", "methods")
     )
     return [
-        ("What was found", answer(found, picture) + notes),
-        *shown,
+        ("What was found", answer(result, picture) + notes),
+        *figures,
         ("What this does not show", render("list", items=limits)),
         *details,
         ("Methods", methods_section(methods)),
@@ -353,8 +353,8 @@ def _plain(value):
     if "class" in value and value.get("parameters"):
         listed = ", ".join(f"{n}={_plain(v)}" for n, v in value["parameters"].items())
         return f"{value['class']}({listed})"
-    known = [value[key] for key in ("file", "class", "image") if key in value]
-    kind = known[0] if known else None
+    texts = [value[key] for key in ("file", "class", "image") if key in value]
+    kind = texts[0] if texts else None
     shape = value.get("shape")
     if kind is None and shape is not None:
         kind = f"array of {' x '.join(map(str, shape))}"
