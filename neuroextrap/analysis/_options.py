@@ -55,14 +55,10 @@ class Option(NamedTuple):
         said = self.said or ("" if self.kind is bool or self.many else str(default))
         return f"{self.help} (default: {said})" if said else self.help
 
-    @property
-    def has_none(self):
-        """Whether "none" is a choice, which stands for None."""
-        return self.choices is not None and "none" in self.choices
-
     def value(self, given):
         """Return what a word stands for: None for "none" where that is a choice."""
-        return None if self.has_none and given == "none" else given
+        has_none = self.choices is not None and "none" in self.choices
+        return None if has_none and given == "none" else given
 
     def check(self, name, value):
         """Raise ValueError unless the value of a parameter is one that it may have."""

@@ -185,7 +185,7 @@ def _group_options(args):
 
 def _read_configuration(args):
     """Take options from --config that are not given; return the words of either."""
-    given = parser.words_given(args)
+    given = {word.partition("=")[0] for word in args.argv if word.startswith("--")}
     if args.config is None:
         return given
     from neuroextrap.cohorts._cohort_records import read_configuration

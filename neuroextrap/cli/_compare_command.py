@@ -176,16 +176,12 @@ def _tested_pairs(frame, options):
     import pandas as pd
 
     from neuroextrap.group import second_level_test
+    from neuroextrap.stats import paired_sign_flip_test
 
     pairs = pd.DataFrame(combinations(frame, 2), columns=["first", "second"])
     first, second = (frame[names].to_numpy() for _, names in pairs.items())
-    tested = second_level_test(
-        first,
-        paired_imgs=second,
-        n_permutations=options["n_permutations"],
-        two_sided=options["two_sided"],
-        random_state=options["random_state"],
-    )
+    how = taken_by(paired_sign_flip_test, options)
+    tested = second_level_test(first, paired_imgs=second, **how)
     return pairs.assign(
         first_accuracy=first.mean(axis=0),
         second_accuracy=second.mean(axis=0),

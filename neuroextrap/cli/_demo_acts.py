@@ -229,10 +229,8 @@ def _truth_section(act, brain, fitted, table):
         )
         caption = f"{where}: observed and true curves."
         curves.append(embed_figure(ax.figure, caption, f"truth_{number + 1}.svg"))
-    table_html = frame_table(
-        _in_words(table), "Truth and estimate in the planted spheres"
-    )
-    return Markup("\n").join([table_html, *curves])
+    table = frame_table(_in_words(table), "Truth and estimate in the planted spheres")
+    return Markup("\n").join([table, *curves])
 
 
 def _in_words(table):

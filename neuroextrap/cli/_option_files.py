@@ -62,10 +62,8 @@ class RaisingParser(CommandParser):
         args = self.parse_args(words)
         lacking = [a.option_strings[0] for a in self._due if not getattr(args, a.dest)]
         if lacking:
-            missing = ", ".join(lacking)
-            raise ValueError(
-                f"{where}: the following arguments are required: {missing}"
-            )
+            text = ", ".join(lacking)
+            raise ValueError(f"{where}: the following arguments are required: {text}")
         return args
 
 

@@ -253,13 +253,11 @@ def options_of(kind, *sections):
 
 def inputs_of(command):
     """Return the words of a command's options that are files which are analyzed."""
+    groups = read_groups(command.options).values()
+    paths = {word: o for each in groups for word, o in each.items() if o.is_path}
+    files = [word for word, option in paths.items() if option.metavar not in FOLDERS]
     apart = {*_SHARED["output"], *resources()}
-    return " ".join(
-        word
-        for group in read_groups(command.options).values()
-        for word, option in group.items()
-        if option.is_path and option.metavar not in FOLDERS and word not in apart
-    )
+    return " ".join(word for word in files if word not in apart)
 
 
 def read_groups(text):
@@ -333,11 +331,6 @@ PICTURES = """\
 bg_img needs report: it is drawn in the report only
 atlas excludes labels_img: it names places of spheres, --labels-img has regions instead
 """
-
-
-def words_given(args):
-    """Return the options that stand on the command line."""
-    return {word.partition("=")[0] for word in args.argv if word.startswith("--")}
 
 
 def parameters_of(args, kind, *, without=(), given=None):

@@ -7,7 +7,7 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import command_words, taken_by
 from neuroextrap.cli._console import logger
-from neuroextrap.cli._parser import parameters_of, words_given
+from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
@@ -57,7 +57,8 @@ class Request:
         kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
         if self.targets is not None:
             kind = TargetSearchLight
-            given = parameters_of(args, "targets", given=words_given(args))
+            words = {word.partition("=")[0] for word in args.argv}
+            given = parameters_of(args, "targets", given=words)
         self.light = kind(**nested_parameters(kind, given))
 
     @property

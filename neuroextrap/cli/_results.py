@@ -107,11 +107,9 @@ class Output:
         }
         more |= (files or {}) | self.pages(fitted)
         write_analysis(fitted, self.folder, more=more, **self.how)
-        printed = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
+        texts = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
         written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
-        return "\n".join(
-            [summary(fitted, peaks), *printed, self.where_written(written)]
-        )
+        return "\n".join([summary(fitted, peaks), *texts, self.where_written(written)])
 
     def where_written(self, files):
         """Say where files, in words, and the page are."""

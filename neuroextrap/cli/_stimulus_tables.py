@@ -146,12 +146,10 @@ def _bands(given, n_features, names):
     if names is not None and all(len(row) == 2 for row in rows):
         band_of = dict(rows)
         missing = [str(name) for name in names if str(name) not in band_of]
-        problem = "a feature twice" if len(band_of) < len(rows) else ""
-        problem = f"no band of feature {missing[0]!r}" if missing else problem
-        if problem:
-            raise ValueError(
-                f"--bands {given} has {problem}; name the band of each once"
-            )
+        flaw = "a feature twice" if len(band_of) < len(rows) else ""
+        flaw = f"no band of feature {missing[0]!r}" if missing else flaw
+        if flaw:
+            raise ValueError(f"--bands {given} has {flaw}; name the band of each once")
         return np.array([band_of[str(name)] for name in names])
     bands = [row[0] for row in rows if len(row) == 1]
     if len(bands) != n_features:

@@ -279,7 +279,7 @@ def _of_analysis(analysis):
     if "encoder" in given:
         given["encoder"] = _encoder_word(analysis.encoder)
     rows = parameters(analysis.kind)
-    none = [row.name for row in rows if row.option and row.option.has_none]
+    none = [r.name for r in rows if r.option and "none" in (r.option.choices or ())]
     given |= {n: "none" for n in none if n in given and given[n] is None}
     words = {row.name: row.word for row in rows}
     plain = {words[n]: given[n] for n in given if words.get(n) and given[n] is not None}

@@ -199,23 +199,21 @@ class Members:
         return about
 
 
-def gather(out, request):
+def gather(out, given):
     """Return the Members of a group as GroupOptions ask; ValueError if too few."""
     left_out: dict[str, str] = {}
-    cells = [
-        _analyses(out, request.participants, cell, left_out) for cell in request.cells
-    ]
+    cells = [_analyses(out, given.participants, cell, left_out) for cell in given.cells]
     members = [name for name in cells[0] if name not in left_out]
-    design = _design_of(out, request, {name: cells[0][name] for name in members})
+    design = _design_of(out, given, {name: cells[0][name] for name in members})
     left_out |= {} if design is None else design.left_out
     members = [name for name in members if name not in left_out]
     cells = [{name: cell[name] for name in members} for cell in cells]
     check_members(out, cells[0], left_out)
-    mixed = differences(cells, request.allow_mixed)
+    mixed = differences(cells, given.allow_mixed)
     entities = shared_entities(chain(*map(_accuracy_of, cells)))
     entities.pop("desc")
-    if request.is_comparison:
-        entities["contrast"] = _contrast_label(request)
+    if given.is_comparison:
+        entities["contrast"] = _contrast_label(given)
     return Members(cells, left_out, mixed, design, entities)
 
 

@@ -267,6 +267,5 @@ def _findings(lights, approximate, size):
             findings.append(each)
         elif each.touches("implied_information"):
             findings.append(each._replace(maps=("information_difference",)))
-    return list(
-        dict.fromkeys([*findings, *([TRAINED_ON_TESTS] if approximate else [])])
-    )
+    findings += [TRAINED_ON_TESTS] if approximate else []
+    return list(dict.fromkeys(findings))

@@ -152,10 +152,8 @@ def measure_dissimilarities(light, imgs, y, groups, order):
     run = plan_decoding(IdentificationSearchLight(**plain), imgs, y, groups, order)
     few: tuple = ()
     if exchanges.are_all:
-        finding = few_exchanges(
-            FewLabelings(len(exchanges), 1, "orders of the classes")
-        )
-        few = (finding._replace(remedy="more classes have more orders"),)
+        doubt = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
+        few = (doubt._replace(remedy="more classes have more orders"),)
     tell(few)
     splits = halves(present)
     parts = [present, *(half for split in splits for half in split)]

@@ -150,10 +150,7 @@ def _decisive(about):
 
     return {
         ("analysis", "kind"): about.get("kind"),
-        **{
-            (of, row.name): seen(row, record.get(row.name))
-            for of, record, row in judged
-        },
+        **{(of, row.name): seen(row, own.get(row.name)) for of, own, row in judged},
         **{("cohort", n): cohort[n] for n in MadeOf._fields if n in cohort},
     }
 

@@ -118,9 +118,7 @@ class SharedRegions:
 
     analyses: list
     index: np.ndarray  # regions (n_subjects, n_columns); those of an atlas come once
-    feature_columns: (
-        np.ndarray
-    )  # column of each feature of the masker, n_columns for none
+    column_of: np.ndarray  # each feature of the masker, n_columns for none
     placed: SubjectMaps
 
     @classmethod
@@ -142,9 +140,9 @@ class SharedRegions:
         placed = placed._replace(names=names, findings=findings)
         numbers = placed.values[:, placed.usable]
         number, column = np.unique(numbers, axis=1, return_inverse=True)
-        feature_columns = np.full(placed.usable.shape, number.shape[1])
-        feature_columns[placed.usable] = column.ravel()
-        return cls(analyses, number.astype(np.intp), feature_columns, placed)
+        column_of = np.full(placed.usable.shape, number.shape[1])
+        column_of[placed.usable] = column.ravel()
+        return cls(analyses, number.astype(np.intp), column_of, placed)
 
     @property
     def n_classes(self):

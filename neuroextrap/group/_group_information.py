@@ -139,7 +139,7 @@ def group_information(
         "information",
         maps,
         placed,
-        column=shared.feature_columns,
+        column=shared.column_of,
         options={
             "n_classes": shared.n_classes,
             "confidence_level": confidence_level,

@@ -216,7 +216,7 @@ def saved_prevalence(subjects, null_files, options):
     nulls = _open_nulls(null_files, analyses)
     subjects = shared.maps(scores, tested.pop().replace("_", " "))
     maps = FirstLevels.drawn(subjects, nulls, options, shared.index)
-    return _tested(maps, options, column=shared.feature_columns)
+    return _tested(maps, options, column=shared.column_of)
 
 
 def _open_nulls(null_files, analyses):

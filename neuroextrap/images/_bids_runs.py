@@ -260,11 +260,9 @@ def _of_maps(files, participant):
     """Return Fits and BidsRuns of nilearn's effect maps."""
     named = [each for each in files if "run" in each[1]]
     refuse_copies(named, participant, more=("contrast",))
-    entities_of = {str(path): entities for path, entities in files}
-    fits = effects_of(entities_of)
-    return fits, [
-        _run(Path(img), entities_of[img]) for fit in fits for img in fit.images
-    ]
+    about = {str(path): entities for path, entities in files}
+    fits = effects_of(about)
+    return fits, [_run(Path(img), about[img]) for fit in fits for img in fit.images]
 
 
 def _of_models(files, participant):
