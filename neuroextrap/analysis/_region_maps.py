@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import taken_by
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._presentation import DiscoveryCounts, region_images
 from neuroextrap.design._findings import Finding, findings_about, tell
 from neuroextrap.maps._files import check_output_directory, describe_map, write_maps

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import PARAMETERS, taken_by
+from neuroextrap._parameter_table import PARAMETERS, taken_by
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations

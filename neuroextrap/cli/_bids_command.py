@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from neuroextrap.analysis._parameters import parameters, taken_by
+from neuroextrap._parameter_table import parameters, taken_by
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
 from neuroextrap.cli._option_files import RaisingParser

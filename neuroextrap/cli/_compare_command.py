@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import set_size_or_name
-from neuroextrap.analysis._parameters import ComparisonOptions, taken_by
+from neuroextrap._options import set_size_or_name
+from neuroextrap._parameter_table import taken_by
+from neuroextrap.analysis._parameters import ComparisonOptions
 from neuroextrap.cli._parser import Command
 
 _EXAMPLES = """\

@@ -4,7 +4,7 @@ import warnings
 from functools import partial
 from typing import Any
 
-from neuroextrap.analysis._parameters import taken_by
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.cli import _parser as parser
 
 _EXAMPLES = """\

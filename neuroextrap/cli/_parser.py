@@ -5,8 +5,8 @@ import difflib
 import re
 from typing import Any, NamedTuple
 
-from neuroextrap.analysis._options import FOLDERS, read_options
-from neuroextrap.analysis._parameters import parameters, resources
+from neuroextrap._options import FOLDERS, read_options
+from neuroextrap._parameter_table import parameters, resources
 from neuroextrap.cli._console import say
 
 _MOST_LINES = 45  # of help without --help-all

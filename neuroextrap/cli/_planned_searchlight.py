@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import command_words, taken_by
+from neuroextrap._parameter_table import command_words, taken_by
 from neuroextrap.cli._console import logger
 from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import cost_of_regions

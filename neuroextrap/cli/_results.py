@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap._parameter_table import AS_MADE, RESULT, parameters
 from neuroextrap.analysis._analysis_files import write_analysis
-from neuroextrap.analysis._parameters import AS_MADE, RESULT, parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import files_of

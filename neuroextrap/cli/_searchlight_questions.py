@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from neuroextrap.analysis._parameters import taken_by
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.cli._planned_searchlight import Request, rows_by_condition

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._analysis_files import origin_of, recorded_options
-from neuroextrap.analysis._parameters import taken_by
 from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import (

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from neuroextrap._parameter_table import shared_parameters
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.analysis._parameters import shared_parameters
 from neuroextrap.encoding._continuous_runs import TableOfRuns
 from neuroextrap.images import _bids_names as names
 from neuroextrap.images._bids_runs import most_specific

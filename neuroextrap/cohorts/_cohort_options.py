@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
-from neuroextrap.analysis._parameters import taken_by
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._prevalence import PrevalenceOptions
 from neuroextrap.group._subjects import MapOptions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from neuroextrap.analysis._parameters import parameters, path_words
+from neuroextrap._parameter_table import parameters, path_words
 from neuroextrap.cohorts._cohort_design import mean_motion
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts

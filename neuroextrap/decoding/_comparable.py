@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import RESOURCE, parameters
+from neuroextrap._parameter_table import RESOURCE, parameters
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._records import flat_parameters

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from scipy.stats import rankdata
 
-from neuroextrap.analysis._parameters import taken_by
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
-from neuroextrap.analysis._parameters import shared_parameters
+from neuroextrap._parameter_table import shared_parameters
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._region_run import checked_parameters

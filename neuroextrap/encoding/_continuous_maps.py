@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import hypergeom
 
-from neuroextrap.analysis._parameters import taken_by
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._region_maps import maps_of_regions
 from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell

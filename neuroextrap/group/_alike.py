@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import AS_MADE, PARAMETERS, RESULT, parameters
+from neuroextrap._parameter_table import AS_MADE, PARAMETERS, RESULT, parameters
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.stats._validation import brief
 

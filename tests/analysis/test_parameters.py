@@ -88,9 +88,10 @@ def test_roles_are_of_few_words():
 
 
 def test_resources_are_what_descriptions_leave_out():
-    assert {row.name for row in parameters(*KINDS) if row.role == "resource"} == {
-        *WITHOUT_EFFECT
-    } - {"memory_level"}  # of maskers
+    """Those of every kind of analysis, and nothing that changes a result."""
+    kinds = ("searchlight", "encoding", "targets", "continuous", "dissimilarity")
+    for row in parameters(*kinds):
+        assert (row.role == "resource") == (row.name in WITHOUT_EFFECT), row.name
 
 
 def test_a_range_is_checked_where_it_is_declared(monkeypatch):
@@ -213,11 +214,7 @@ def lists_in(source, names):
     return found
 
 
-LISTED = {
-    "design/_permutations.py": "a sentence",
-    "margins/running/_checkpoint.py": "of scikit-learn's and nilearn's objects too, "
-    "in a layer below the table; a test above compares them with it",
-}
+LISTED = {"design/_permutations.py": "a sentence"}
 """Files that may have such a list, and why."""
 
 
