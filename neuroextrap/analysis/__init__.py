@@ -3,9 +3,8 @@
 ``RegionAnalysis`` (``_region_analysis``) is the base of ``IdentificationSearchLight``
 and ``EncodingIdentification``: their curves, extrapolations, files and reports are
 written here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
-``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
-imported without anything heavy. ``Regions``, ``Curves``, ``Bounds`` and ``Keep``
-are values of parameters.
+``RegionResults`` (``_results``). ``Regions``, ``Curves``, ``Bounds`` and ``Keep`` are
+values of parameters.
 """
 
 from neuroextrap.analysis._parameters import Bounds, Curves, Keep, Regions

@@ -1,17 +1,13 @@
-"""Every parameter of an analysis, declared once; and values that hold several of them.
+"""Values that hold several parameters, and copies of analyses with others.
 
-A row has what the parser of the command line, configurations, sidecars, the identity of
-runs and the comparison of subjects need to know. Nothing heavy is imported, so that the
-command line starts fast.
+Nothing heavy is imported, so that the command line starts fast.
 """
 
-import re
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from neuroextrap.analysis._options import Option, read_options
-from neuroextrap.analysis._parameter_table import TABLE
+from neuroextrap._parameter_table import PARAMETERS, RESOURCE, parameters, resources
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,6 +150,45 @@ class Keep:
     per_fold: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions:
+    """How decoders, or encoding models, are compared.
+
+    Parameters
+    ----------
+    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
+        Statistic that is compared; an integer k is accuracy among k candidates.
+    n_permutations : int, default=1000
+        Number of random exchanges; all of them where there are no more.
+    two_sided : bool, default=True
+        Whether a difference in either direction counts; False asks whether the first is
+        better.
+    n_jobs : int, default=1
+        Number of joblib threads over regions. Does not affect results.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the exchanges.
+    """
+
+    statistic: str | int = "accuracy"
+    n_permutations: int = 1000
+    two_sided: bool = True
+    n_jobs: int = 1
+    random_state: "int | np.random.Generator | None" = 0
+
+    def __post_init__(self) -> None:
+        """Raise for a number of exchanges that is none, or another flag than a bool."""
+        from neuroextrap.stats._validation import check_flags, check_integer
+
+        check_integer(self.n_permutations, "n_permutations", minimum=1)
+        check_flags(two_sided=self.two_sided)
+
+    @property
+    def recorded(self):
+        """What results depend on, by name, but for the seed, on record by itself."""
+        apart = {*resources(), "random_state"}
+        return {name: value for name, value in vars(self).items() if name not in apart}
+
+
 @dataclass(eq=False, repr=False, match_args=False, kw_only=True)
 class RegionOptions:
     """Parameters that every analysis of regions has, after its own.
@@ -209,101 +244,12 @@ class RegionOptions:
     verbose: int = 0
 
 
-RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
-KINDS = ("searchlight", "encoding")
-AS_MADE = ("stimuli", "cohort", "confound")
-"""Kinds of parameters that are on record with the samples that were made."""
-
-
-class Parameter(NamedTuple):
-    """A parameter of analyses, or an option by which their data are made.
-
-    `role` is "result" (it changes what the numbers of a map mean), "identity" (which
-    data or draws they are made of) or "resource". `option` is None if only Python has
-    it or another row declares it. `own` values may be each subject's own, but are given
-    for all or for none; `extra` ones ask for other than all maps of one labeling.
-    """
-
-    name: str
-    role: str
-    of: tuple[str, ...]
-    option: Option | None = None
-    section: str = "analysis"
-    own: bool = False
-    extra: bool = False
-
-    @property
-    def word(self):
-        """The option's name on the command line, None if it has none."""
-        return None if self.option is None else self.option.word or self.name
-
-
-def _rows():
-    """Yield the Parameters of the table."""
-    parts = re.split(r"^\[(.*)\]\n", TABLE, flags=re.MULTILINE)
-    for head, table in zip(parts[1::2], parts[2::2], strict=True):
-        section, kinds, roles = head.split("; ")
-        role, *marks = roles.split()
-        marked = {mark: mark in marks for mark in ("own", "extra")}
-        for name, option in read_options(table).items():
-            yield Parameter(name, role, tuple(kinds.split()), option, section, **marked)
-
-
-PARAMETERS = tuple(_rows())
-
-
-def parameters(*kinds):
-    """Return the parameters of kinds of analysis, or those of "samples"."""
-    return [row for row in PARAMETERS if set(kinds) & set(row.of)]
-
-
-def path_words():
-    """Return the words of analyses and cohorts whose values are files that are read."""
-    rows = parameters(*KINDS, "stimuli", "cohort")
-    given = [row for row in rows if row.option is not None and row.role != RESOURCE]
-    return {row.word for row in given if row.option.is_path}
-
-
-def command_words(text):
-    """Return text about parameters in words of the command line.
-
-    Alternatives that only Python has are left out: those with ", or give NAME=...".
-    """
-    rows = parameters(*KINDS, "targets", "samples", "continuous")
-    options = {row.name: row for row in rows if row.option is not None}
-
-    def option(found):
-        row = options.get(found["name"])
-        if row is None:
-            return found[0]
-        word, value = row.word.replace("_", "-"), found["value"].strip("'\"")
-        if row.option.kind is bool:
-            return f"--{word}" if value == "True" else f"--no-{word}"
-        return f"--{word} {'none' if value == 'None' else value}"
-
-    text = _ALTERNATIVE.sub(lambda f: f[0] if f["name"] in options else "", text)
-    text = _VALUE.sub(option, _OF_OBJECT.sub(option, text))
-    return _DECODING.sub(lambda f: _BY_OPTION.get(f["name"], f[0]), text)
-
-
-_ALTERNATIVE = re.compile(r", or give (?P<name>\w+)=\.\.\.[^;,]*")
-_OF_OBJECT = re.compile(r"(\w+=)?[A-Za-z_]+\((?P<name>\w+)=(?P<value>[^()=,]+)\)")
-_VALUE = re.compile(
-    r"(?<![\w./-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\.\.\.|[\w+-]+(\.\d+)?)(?![\w(])"
-)
-_DECODING = re.compile(r"neuroextrap\.decoding\.(?P<name>\w+)")
-_BY_OPTION = {
-    "TargetSearchLight": "--targets",
-    "cross_identification": "--train and --test",
-}
-
-
 def _defaults(analysis, names):
     """Return the default of parameters by name."""
     from neuroextrap.maps._records import flat_parameters
 
-    known = flat_parameters(type(analysis)())
-    return {name: known[name] for name in names}
+    defaults = flat_parameters(type(analysis)())
+    return {name: defaults[name] for name in names}
 
 
 def of_no_places(analysis):
@@ -315,8 +261,7 @@ def of_no_places(analysis):
 
 def of_arrays(analysis):
     """Return a copy for arrays of any few features, on one core, that keeps nothing."""
-    rows = parameters(analysis.kind)
-    names = [row.name for row in rows if row.role == RESOURCE]
+    names = [row.name for row in parameters(analysis.kind) if row.role == RESOURCE]
     names.remove("max_memory")  # by which work is divided, whatever is analyzed
     reset = of_no_places(analysis) | _defaults(analysis, names)
     return with_parameters(analysis, noise_covariance=None, **reset | {"min_voxels": 1})
@@ -328,5 +273,5 @@ def with_parameters(analysis, **changed):
 
     from neuroextrap.maps._records import flat_parameters, nested_parameters
 
-    given = flat_parameters(analysis) | changed
-    return clone(analysis).set_params(**nested_parameters(type(analysis), given))
+    kind, given = type(analysis), flat_parameters(analysis) | changed
+    return clone(kind(**nested_parameters(kind, given)))

@@ -113,13 +113,13 @@ def _by_name(name, choice):
             "none; give an index, or (x, y, z) in mm"
         )
     names = [str(each) for each in choice.names]
-    found = [i for i, each in enumerate(names) if each == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    matches = [i for i, each in enumerate(names) if each == name]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise ValueError(
-            f"region={name!r} is the name of {len(found)} regions; give the index of "
-            f"one: {', '.join(map(str, found))}"
+            f"region={name!r} is the name of {len(matches)} regions; give the index of "
+            f"one: {', '.join(map(str, matches))}"
         )
     raise ValueError(f"region={name!r} is no region; {_alike(name, names)}")
 
@@ -130,9 +130,9 @@ def _alike(name, names):
     close = difflib.get_close_matches(name.casefold(), by_case, _N_SHOWN, cutoff=0.5)
     if close:
         return f"close names are {', '.join(repr(by_case[key]) for key in close)}"
-    shown = ", ".join(repr(each) for each in names[:_N_SHOWN])
+    examples = ", ".join(repr(each) for each in names[:_N_SHOWN])
     more = ", ..." if len(names) > _N_SHOWN else ""
-    return f"the {len(names)} names are {shown}{more}"
+    return f"the {len(names)} names are {examples}{more}"
 
 
 def _place(region):
@@ -351,14 +351,14 @@ def _label_of(region: Any, atlas: Any, masker: Any) -> np.ndarray:
             "atlas names places, but these regions come from an array; give indices"
         )
     labels, names = labels_of(atlas, masker)
-    found = [label for label, name in names.items() if region in (label, name)]
-    if len(found) != 1:
-        shown = ", ".join(repr(name) for name in list(names.values())[:4])
+    matches = [label for label, name in names.items() if region in (label, name)]
+    if len(matches) != 1:
+        examples = ", ".join(repr(name) for name in list(names.values())[:4])
         raise ValueError(
             f"region={region!r} must be the name or number of one label of the atlas "
-            f"inside the mask; it has {len(names)}: {shown}, ..."
+            f"inside the mask; it has {len(names)}: {examples}, ..."
         )
-    return labels == found[0]
+    return labels == matches[0]
 
 
 def _indexed(region: Any, n_regions: int) -> np.ndarray:

@@ -107,9 +107,9 @@ class RegionFiles(FittedAttributes, ABC):
         """
         saved = read_analysis(path, cls.kind)
         fitted = cls()
-        known = flat_parameters(fitted)
-        known |= {n: v for n, v in saved.parameters.items() if n in known}
-        fitted.set_params(**nested_parameters(cls, known))
+        parameters = flat_parameters(fitted)
+        parameters |= {n: v for n, v in saved.parameters.items() if n in parameters}
+        fitted.set_params(**nested_parameters(cls, parameters))
         named = "masker", "n_elements", "classes", "bg_img", "origin"
         about: dict = {f"{name}_": getattr(saved, name) for name in named}
         vars(fitted).update(about, test_codes_=None, _run=None)

@@ -46,9 +46,9 @@ class RegionInference(FittedAttributes):
             When there is no region of that index or name, several have the name, or
             the place lies in no region; the nearest one is named.
         """
-        asked = flat_parameters(self)
-        near = asked.get("n_nearest") is not None
-        radius = None if near else asked.get("radius")
+        parameters = flat_parameters(self)
+        near = parameters.get("n_nearest") is not None
+        radius = None if near else parameters.get("radius")
         return find_region(region, self.results_.choice, self.masker_, radius)
 
     @described_by(find_region)
@@ -133,16 +133,16 @@ class RegionInference(FittedAttributes):
         region = self.find_region(region)
         codes, sizes = self.test_codes_, self.set_sizes_
         errors, fewest = np.full(len(sizes), np.nan), max(self.results_.n_classes, 3)
-        known = codes is not None and len(np.unique(codes)) >= fewest
-        if known and not np.isnan(self.wins_[region, 0]):
+        enough = codes is not None and len(np.unique(codes)) >= fewest
+        if enough and not np.isnan(self.wins_[region, 0]):
             margins = self.run_.margins(region)
             with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
                 warnings.filterwarnings("ignore", message="the true class beats")
                 errors = stats.average_accuracy_jackknife(margins, codes, sizes)[1]
-        known = self.results_.measured_sizes
-        if len(known):  # over disjoint subsets of classes
-            at, measured = np.isin(sizes, known), self.results_.scores.measured
-            errors[at] = measured[region, np.searchsorted(known, sizes[at]), 1]
+        at_sizes = self.results_.measured_sizes
+        if len(at_sizes):  # over disjoint subsets of classes
+            at, measured = np.isin(sizes, at_sizes), self.results_.scores.measured
+            errors[at] = measured[region, np.searchsorted(at_sizes, sizes[at]), 1]
         return errors
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -223,13 +223,13 @@ class RegionInference(FittedAttributes):
             bounds that hold for all regions at once.
         """
         self._map(name)
-        found = page_maps(self).finding
-        if not found.criterion:
+        finding = page_maps(self).finding
+        if not finding.criterion:
             raise ValueError(
                 "nothing was tested for all regions at once; fit with n_permutations, "
                 "or with bounds"
             )
-        kept = np.where(found.survives, self.region_scores_[name], np.nan)
+        kept = np.where(finding.survives, self.region_scores_[name], np.nan)
         results = self.results_
         return region_images({name: kept}, results.choice, self.masker_)[name]
 
@@ -265,9 +265,9 @@ class RegionInference(FittedAttributes):
                 f"the map {name!r} is no volume; draw arrays with plot_curve, and "
                 "surfaces with nilearn.plotting.plot_surf_stat_map"
             )
-        found = page_maps(self).finding
-        if survives and not found.n_surviving:
-            raise ValueError(f"nothing survives ({found.words}): no map to draw")
+        finding = page_maps(self).finding
+        if survives and not finding.n_surviving:
+            raise ValueError(f"nothing survives ({finding.words}): no map to draw")
         return plot_map(image, **{"bg_img": self.bg_img_, **options})
 
     def _map(self, name):

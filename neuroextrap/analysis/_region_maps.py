@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._presentation import DiscoveryCounts, region_images
 from neuroextrap.design._findings import Finding, findings_about, tell
 from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
@@ -38,10 +39,11 @@ class RegionMaps(DiscoveryCounts, dict):
     image; `region_scores` are then the same numbers by region, (n_regions,). The
     records of maps are those of ``MAPS`` unless given. Sidecars have the `parameters`,
     the `random_state` and hashes of `inputs`; `further` RegionMaps go to the same
-    folder, `page` makes a report, and what is `found` besides becomes attributes.
+    folder, `page` makes a report, and further `attributes` are set.
     """
 
     bg_img_: Any = None  # drawn under maps that do not lie in MNI space
+    further: Sequence[RegionMaps] = ()
 
     def __init__(  # noqa: PLR0913 - each is one thing that is known of the maps
         self,
@@ -54,20 +56,19 @@ class RegionMaps(DiscoveryCounts, dict):
         parameters: dict | None = None,
         random_state: Any = None,
         inputs: dict[str, np.ndarray] | None = None,
-        further: Sequence[RegionMaps] = (),
         findings: Sequence[Finding] = (),
         page: Callable | None = None,
-        **found: Any,
+        **attributes: Any,
     ) -> None:
         super().__init__(maps)
         self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
         self.parameters = parameters or {}
         self.random_state = random_state if isinstance(random_state, Integral) else None
-        self.records, self._further, self._page = records, further, page
+        self.records, self._page = records, page
         self.inputs = region_scores if inputs is None else inputs
         self.findings_ = list(findings)
         self.notes_ = [finding.note for finding in findings]
-        for name, value in found.items():
+        for name, value in attributes.items():
             setattr(self, name, value)
 
     def _repr_html_(self):
@@ -169,7 +170,7 @@ class RegionMaps(DiscoveryCounts, dict):
             about, record = origin.sidecar() | about, origin.record
         images, sidecars = {}, {}
         tables: dict[str, Callable] = {}
-        for maps in (self, *self._further):
+        for maps in (self, *self.further):
             for each, image in maps.described():
                 seen = {"findings": findings_about(self.findings_, each.name)}
                 images[each.name] = image
@@ -237,21 +238,24 @@ def table_writer(table):
 
 
 def exchange_test(
-    known,
+    analyzed,
     accuracies,
     outcomes,
     information,
+    options,
     *,
     test=stats.paired_sign_flip_test,
-    **options,
+    **how,
 ):
     """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
 
     `accuracies` and `information` are pairs of arrays, `outcomes` (n_known, n_units) go
-    to the `test`, which is also returned.
+    to the `test`, which is also returned, by ComparisonOptions.
     """
-    tested = test(outcomes, **options)
-    first, second = (values[known] for values in information)
+    tested = test(
+        outcomes, **taken_by(stats.paired_sign_flip_test, vars(options)), **how
+    )
+    first, second = (values[analyzed] for values in information)
     values = {
         "first_accuracy": accuracies[0],
         "second_accuracy": accuracies[1],
@@ -262,7 +266,7 @@ def exchange_test(
     }
     if tested.p_value_fwe_step_down is not None:
         values["p_value_fwe_step_down"] = tested.p_value_fwe_step_down
-    return spread_known(known, values), tested
+    return spread_known(analyzed, values), tested
 
 
 _BATCHED = ("gaussian", "gaussian_mixture")
@@ -286,30 +290,30 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
         if not fitted.results_.marginal:
             raise ValueError(NO_INTERVAL)
     _check_memory(fitted, len(sizes) * (1 if confidence_level is None else 3), source)
-    known = ~np.isnan(fitted.wins_[:, 0])
+    analyzed = ~np.isnan(fitted.wins_[:, 0])
     at_once = method in _BATCHED or (method == "auto" and source == "wins")
     if at_once and confidence_level is None:
         predicted = stats.extrapolate_wins(
-            fitted.wins_[known], fitted.results_.n_test, sizes, method=method
+            fitted.wins_[analyzed], fitted.results_.n_test, sizes, method=method
         )[None]
         notes = ()
     else:
-        regions = np.flatnonzero(known)
+        regions = np.flatnonzero(analyzed)
         predicted, notes = _one_by_one(fitted, regions, sizes, method, confidence_level)
-    doubtful = _of_not_marginal(fitted, known, sizes, predicted)
+    doubtful = _of_not_marginal(fitted, analyzed, sizes, predicted)
     made = f"extrapolated by {method!r} from {how}"
     notes = *doubtful, *fitted.results_.notes, made, *notes
     if confidence_level is not None:
         notes = (*notes, f"intervals hold with confidence {confidence_level:g} each")
     ends = [
-        _maps(fitted, known, sizes, part, end=end)
+        _maps(fitted, analyzed, sizes, part, end=end)
         for end, part in zip(("lower", "upper"), predicted[1:], strict=False)
     ]
     about = {"method": method, "source": source}
     n_classes = len(fitted.classes_)
     return _maps(
         fitted,
-        known,
+        analyzed,
         sizes,
         predicted[0],
         parameters=about | {"n_classes": n_classes, "notes": list(notes)},
@@ -321,12 +325,12 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     )
 
 
-def _of_not_marginal(fitted, known, sizes, predicted):
+def _of_not_marginal(fitted, analyzed, sizes, predicted):
     """Put what was measured among predictions; return doubts, 0 or 1 texts."""
     n_classes, results = len(fitted.classes_), fitted.results_
     below = sizes < n_classes
     if len(results.measured_sizes) and below.any():
-        predicted[0][:, below] = results.curve(known, sizes[below])[1]
+        predicted[0][:, below] = results.curve(analyzed, sizes[below])[1]
     if results.marginal or (sizes <= n_classes).all():
         return ()
     doubtful = doubtful_beyond(n_classes)
@@ -344,10 +348,10 @@ def _check_interval(method, confidence_level):
         )
 
 
-def _maps(fitted, known, sizes, values, end="", **about):
+def _maps(fitted, analyzed, sizes, values, end="", **about):
     """Turn predictions (n_known, n_sizes), or an end of intervals, into RegionMaps."""
     results, records = fitted.results_, {}
-    placed = spread_known(known, dict(zip(sizes.tolist(), values.T, strict=True)))
+    placed = spread_known(analyzed, dict(zip(sizes.tolist(), values.T, strict=True)))
     for size in placed:
         record = extrapolation_record(size, end)
         description = record.description + results.trained(size)  # or is it doubtful?

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import PARAMETERS
+from neuroextrap._parameter_table import PARAMETERS, taken_by
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
@@ -54,8 +54,8 @@ def checked_parameters(estimator):
     check_flags_of(estimator)
     given = flat_parameters(estimator)
     for row in PARAMETERS:
-        known = row.option is not None and row.name in given
-        if known and estimator.kind in row.of:
+        is_own = row.option is not None and row.name in given
+        if is_own and estimator.kind in row.of:
             row.option.check(row.name, given[row.name])
     return given
 
@@ -109,8 +109,7 @@ class RunParameters(SimpleNamespace):
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""
-        names = [row.name for row in PARAMETERS if row.section == "regions"]
-        given = {name: getattr(self, name) for name in names}
+        given = taken_by(choose_regions, vars(self))
         return choose_regions(masker, n_features, **given)
 
     def usable_regions(self, choice, usable):
@@ -181,8 +180,8 @@ class RegionRun:
     @cached_property
     def n_workers(self):
         """Workers requested, or as many as the memory allows (ValueError if none)."""
-        asked, of_images = self.parameters, self.masker is not None
-        given = {"max_memory": asked.max_memory, "n_jobs": asked.n_jobs}
+        parameters, of_images = self.parameters, self.masker is not None
+        given = {"max_memory": parameters.max_memory, "n_jobs": parameters.n_jobs}
         return affordable_workers(*self.data, of_images=of_images, **given)
 
     @property
@@ -209,17 +208,17 @@ class RegionRun:
 
     def score(self):
         """Score every region; return RegionScores, and what saved null maps give."""
-        asked = self.parameters
+        parameters = self.parameters
         self._announce()
         shape = self.plan.n_permutations, self.choice.n_regions
-        with null_file(asked.save_null, *shape, self._about_null) as null:
+        with null_file(parameters.save_null, *shape, self._about_null) as null:
             scores = score_regions(
                 *self.data,
                 n_jobs=self.n_workers,
-                checkpoint=asked.checkpoint,
-                shard=parse_shard(asked.shard),
+                checkpoint=parameters.checkpoint,
+                shard=parse_shard(parameters.shard),
                 null=null,
-                progress=Progress(asked.verbose),
+                progress=Progress(parameters.verbose),
             )
             from_null = {} if null is None else self._from_null(scores.score, null)
         return scores, from_null

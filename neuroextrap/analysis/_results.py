@@ -152,15 +152,15 @@ class RegionResults:
         accuracy = stats.average_accuracy(self.scores.wins[regions], sizes)
         if self.scores.measured is None:
             return accuracy
-        below, known = sizes < self.n_classes, self.measured_sizes
-        unknown = np.setdiff1d(sizes[below], known)
+        below, measured = sizes < self.n_classes, self.measured_sizes
+        unknown = np.setdiff1d(sizes[below], measured)
         if len(unknown):
             raise ValueError(
                 f"set_sizes={unknown.tolist()} were not measured, but "
-                f"{known.tolist()} were; fit with "
+                f"{measured.tolist()} were; fit with "
                 "set_sizes=Curves([...], curves='measured')"
             )
-        columns = np.searchsorted(known, sizes[below])
+        columns = np.searchsorted(measured, sizes[below])
         accuracy[..., below] = self.scores.measured[regions][..., columns, 0]
         return accuracy
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap._parameter_table import parameters, taken_by
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
 from neuroextrap.cli._option_files import RaisingParser
@@ -36,9 +36,6 @@ examples:
   neuroextrap bids derivatives/fmriprep films participant --task film \\
       --analysis continuous --features features --test-runs run=4
 """
-_OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
-"""Parameters of an analysis that mean something else here, or are given by the step."""
-_OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
 _OPTIONS = """
 [input]
 config: path TOML:
@@ -80,7 +77,7 @@ analysis: one_of searchlight|encoding|continuous = 'searchlight':
 + continuous analysis
 [output and resources]
 + cohort output
-+ searchlight resources: n_jobs max_memory
++ searchlight resources: -checkpoint
 + dask
 """
 COMMAND = parser.Command(
@@ -116,9 +113,9 @@ def _run_participants(args):
     samples = parser.parameters_of(args, "samples")
     if args.confounds == ["none"]:
         samples["confounds"] = ()
-    asked = parser.parameters_of(args, "cohort") | of_stimuli | samples
-    asked["analysis"] = analysis
-    outcomes = analyze_participants(args.derivatives, args.out, **asked)
+    options = parser.parameters_of(args, "cohort") | of_stimuli | samples
+    options["analysis"] = analysis
+    outcomes = analyze_participants(args.derivatives, args.out, **options)
     if args.config is not None and not args.dry_run:
         tell_unlike(args.config, args.out)
     return _tell(outcomes, args)
@@ -193,10 +190,10 @@ def _read_configuration(args):
         return given
     from neuroextrap.cohorts._cohort_records import read_configuration
 
-    known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
+    names = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
     options = read_configuration(args.config)
     for key in options:
-        if key.replace("-", "_") not in known:
+        if key.replace("-", "_") not in names:
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
@@ -214,11 +211,10 @@ def make_analysis(args):
     from neuroextrap.maps._records import nested_parameters
 
     _check_given(args)
-    given = parser.parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
-    # whose defaults are those of searchlights
-    for analysis, word in (("encoding", "statistic"), ("continuous", "within_runs")):
-        if args.analysis == analysis and parser.word_of(word) not in args.given:
-            del given[word]
+    # words that are of all participants here, such as shard
+    of_cohort = [row.word for row in parameters("cohort")]
+    how = {"without": of_cohort, "given": args.given}
+    given = parser.parameters_of(args, args.analysis, **how)
     classes = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
     kind = {each.kind: each for each in classes}[args.analysis]
     if args.analysis != "continuous":  # which has no value objects
@@ -238,10 +234,13 @@ def _check_given(args):
 
 def _words_of(analysis):
     """Return the options of an analysis of participants that others may lack."""
+    from neuroextrap.cohorts._cohort_encoding import DESIGNS
+
     kinds = {"searchlight": ("samples",), "encoding": ("samples", "stimuli")}
     rows = parameters(analysis, *kinds.get(analysis, ()))
-    more = {"encoding": ["stimulus_column"], "continuous": _OF_FILMS, "searchlight": []}
-    return [*(row.word for row in rows if row.word), "confounds", *more[analysis]]
+    by_name = {row.name: row for row in parameters("cohort", "stimuli")}
+    rows += taken_by(DESIGNS[analysis], by_name).values()
+    return [*(row.word for row in rows if row.word), "confounds"]
 
 
 def _features(args):
@@ -252,7 +251,6 @@ def _features(args):
     if args.stimulus_images is not None:
         from neuroextrap.cohorts._cohort_encoding import image_features
 
-        how = {name: getattr(args, name) for name in ("model", "image_size")}
-        how["verbose"] = int(not args.quiet)
+        how = taken_by(image_features, vars(args)) | {"verbose": int(not args.quiet)}
         features = image_features(args.stimulus_images, **how)
     return {"features": features, "n_folds": args.folds}

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import set_size_or_name
+from neuroextrap._options import set_size_or_name
+from neuroextrap._parameter_table import taken_by
+from neuroextrap.analysis._parameters import ComparisonOptions
 from neuroextrap.cli._parser import Command
 
 _EXAMPLES = """\
@@ -76,7 +78,6 @@ _SHOWN = (
     "first second region name x y z first_accuracy second_accuracy accuracy_difference "
     "p_value p_value_fwe"
 )
-_SHARED = ("statistic", "n_permutations", "two_sided", "n_jobs", "random_state")
 
 
 def run(args):
@@ -90,7 +91,7 @@ def run(args):
     names = _names(args) if compare is _models else args.models
     _check_kind(args, compare)
     args.two_sided = not args.one_sided
-    how = {name: getattr(args, name) for name in _SHARED}
+    how = taken_by(ComparisonOptions, vars(args))
     check_output_directory(args.out, overwrite=args.overwrite)
     what, best = compare(args, names, how)
     return (
@@ -137,9 +138,9 @@ def _models(args, names, options):
         name: EncodingIdentification.from_directory(folder)
         for name, folder in zip(names, args.models, strict=True)
     }
-    found = compare_encoding_models_pairwise(models, **options)
-    found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
-    best = _surest(found.table_.dropna(subset=["p_value"]))
+    compared = compare_encoding_models_pairwise(models, **options)
+    compared.to_directory(args.out, overwrite=args.overwrite, report=args.report)
+    best = _surest(compared.table_.dropna(subset=["p_value"]))
     best = best.drop_duplicates(["first", "second"]).sort_index()
     return "every pair, where it differs most surely", best
 
@@ -157,7 +158,7 @@ def _regions(args, folders, options):
     subjects, findings = read_analyses(folders)
     frame = _accuracies(subjects, args.regions, options["statistic"])
     table = _tested_pairs(frame, options)
-    found = RegionMaps(
+    maps = RegionMaps(
         {},
         table=table,
         table_file="comparison.tsv",
@@ -165,7 +166,7 @@ def _regions(args, folders, options):
         parameters=options | {"regions": args.regions, "subjects": folders},
         findings=findings,
     )
-    found.to_directory(args.out, overwrite=args.overwrite)
+    maps.to_directory(args.out, overwrite=args.overwrite)
     return f"means over {len(subjects)} subjects", table
 
 
@@ -176,11 +177,12 @@ def _tested_pairs(frame, options):
     import pandas as pd
 
     from neuroextrap.group import second_level_test
+    from neuroextrap.stats import paired_sign_flip_test
 
     pairs = pd.DataFrame(combinations(frame, 2), columns=["first", "second"])
     first, second = (frame[names].to_numpy() for _, names in pairs.items())
-    used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
-    tested = second_level_test(first, paired_imgs=second, **used)
+    how = taken_by(paired_sign_flip_test, options)
+    tested = second_level_test(first, paired_imgs=second, **how)
     return pairs.assign(
         first_accuracy=first.mean(axis=0),
         second_accuracy=second.mean(axis=0),
@@ -200,9 +202,9 @@ def _accuracies(subjects, regions, statistic):
 
     def accuracy(subject, word):
         """Return the accuracy in a region that is named or numbered by a word."""
-        known, region = subject.results, set_size_or_name(word)
-        index = find_region(region, known.choice, subject.masker, None)
-        return float(known.curve(index, size)[1][0])
+        results, region = subject.results, set_size_or_name(word)
+        index = find_region(region, results.choice, subject.masker, None)
+        return float(results.curve(index, size)[1][0])
 
     return pd.DataFrame({w: [accuracy(s, w) for s in subjects] for w in regions})
 
@@ -211,23 +213,23 @@ def _decoders(args, files, options):
     """Compare the pipelines of a file; return their names, and the surest regions."""
     from neuroextrap.decoding import compare_decoders
 
-    asked = {
+    pairing = {
         "paired": None if args.paired == "none" else args.paired or "samples",
         "statistic": options["statistic"],
         "regions": args.regions and [list(map(set_size_or_name, args.regions))],
     }
-    lights, background = _fitted(files[0], asked)
-    found = compare_decoders(*lights.values(), **options | asked)
-    found.bg_img_ = background
+    lights, background = _fitted(files[0], pairing)
+    compared = compare_decoders(*lights.values(), **options | pairing)
+    compared.bg_img_ = background
     more = {}
     if args.report:
-        page = found.generate_report(names=tuple(lights))
+        page = compared.generate_report(names=tuple(lights))
         more = {"report.html": page.save_as_html}
-    found.to_directory(args.out, overwrite=args.overwrite, more=more)
-    return " and ".join(lights), _surest(found.table_).head(10)
+    compared.to_directory(args.out, overwrite=args.overwrite, more=more)
+    return " and ".join(lights), _surest(compared.table_).head(10)
 
 
-def _fitted(file, asked):
+def _fitted(file, pairing):
     """Fit both pipelines; return them by name, and the background."""
     from neuroextrap.cli._multiverse_command import planned_pipelines
     from neuroextrap.decoding._decoder_comparison import fit_to_compare
@@ -237,7 +239,7 @@ def _fitted(file, asked):
         lights[name] = light.set_params(bounds=None, n_permutations=0)
         backgrounds.append(samples.bg_img)  # of the images before any cleaning
         data.append((*given, samples.order))
-    fit_to_compare(lights.values(), data, **asked)
+    fit_to_compare(lights.values(), data, **pairing)
     return lights, backgrounds[0]
 
 

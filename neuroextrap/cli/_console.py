@@ -11,7 +11,7 @@ import threading
 import warnings
 from pathlib import Path
 
-from neuroextrap.analysis._parameters import command_words
+from neuroextrap._parameter_table import command_words
 
 logger = logging.getLogger("neuroextrap")
 

@@ -64,8 +64,8 @@ def run(args):
     from neuroextrap.encoding._cost import estimate_cost_of_runs
 
     table = read_table_of_runs(args.runs)
-    roles = "runs mask labels_img process_mask"
-    output = Output.of_images(args, table.imgs, roles, **table.files)
+    files = {"runs": args.runs} | table.files
+    output = Output.of_images(args, table.imgs, parser.inputs_of(COMMAND), **files)
     if args.confounds is not None:
         table = table.cleaned_by(args.confounds)
     model = ContinuousEncoding(**parser.parameters_of(args, "continuous"))
@@ -78,6 +78,6 @@ def run(args):
 
 def _shown(names):
     """Return the names of maps that are printed, correlation first."""
-    shown = [name for name in names if name.startswith(_PRINTED)]
-    shown.sort(key="correlation".__ne__)
-    return [name for name in shown if "normalized" not in name]
+    printed = [name for name in names if name.startswith(_PRINTED)]
+    printed.sort(key="correlation".__ne__)
+    return [name for name in printed if "normalized" not in name]

@@ -133,24 +133,24 @@ def compare_with_truth(act, brain, fitted, number):
     the training mean; ``true_...`` are expectations of the classifier as trained.
     """
     center, n_voxels, snr = _planted(brain, number)
-    region, known = fitted.find_region(center), fitted.region_scores_
+    region, scores_by_region = fitted.find_region(center), fitted.region_scores_
     sizes, accuracy = fitted.accuracy_curve(region)
     n_train = act.n_runs - 1  # per class and fold
     truth, bayes = true_curves(n_voxels, snr, tuple(sizes), n_train)
     usable = gaussian_code_information(n_voxels, snr, n_train=n_train)
-    scores = {name: float(values[region]) for name, values in known.items()}
-    found = {
+    scores = {name: float(values[region]) for name, values in scores_by_region.items()}
+    estimates = {
         **dict(zip("xyz", center, strict=True)),
         "planted_information": act.information[number],
         "usable_information": float(usable),
         "true_implied_information": float(implied_information(truth, sizes)),
     }
-    found |= {name: scores[name] for name in _ESTIMATED}
-    found["true_accuracy"], found["accuracy"] = truth[-1], accuracy[-1]
-    found["standard_error"] = fitted.standard_error(region)[-1]
-    found["true_average_bayes_accuracy"] = bayes[-1]
-    found |= {name: scores[name] for name in _BOUNDS}
-    return found | {"p_value_fwe": scores.get("p_value_fwe", np.nan)}
+    estimates |= {name: scores[name] for name in _ESTIMATED}
+    estimates["true_accuracy"], estimates["accuracy"] = truth[-1], accuracy[-1]
+    estimates["standard_error"] = fitted.standard_error(region)[-1]
+    estimates["true_average_bayes_accuracy"] = bayes[-1]
+    estimates |= {name: scores[name] for name in _BOUNDS}
+    return estimates | {"p_value_fwe": scores.get("p_value_fwe", np.nan)}
 
 
 _ESTIMATED = ("implied_information", "information_bound", "information_bound_fwe")
@@ -181,8 +181,8 @@ _PRINTED = {
 def truth_text(act, fitted, table):
     """Describe the truth and the estimates of one act (`table`) in lines of text."""
     accuracy = fitted.region_scores_["accuracy"]
-    shown = _in_words(table)
-    printed = text_table(shown, {name: name for name in shown})
+    compared = _in_words(table)
+    printed = text_table(compared, {name: name for name in compared})
     return (
         f"{act.title}\n{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
         f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
@@ -201,15 +201,15 @@ def demo_page(played):
     for act, brain, fitted, table in played:
         letter = act.title.split(":")[0]
         parts = dict(identification_sections(fitted))
-        shown = {act.title: parts.pop("What was found")}
-        shown[f"{letter}: Truth and estimate"] = _truth_section(
+        of_act = {act.title: parts.pop("What was found")}
+        of_act[f"{letter}: Truth and estimate"] = _truth_section(
             act, brain, fitted, table
         )
         del parts["Accuracy curves"]  # they stand beside the truth
         for heading in [name for name in _SHOWN if name in parts]:
-            shown[f"{letter}: {heading}"] = parts.pop(heading)
-        shown[f"{letter}: Details"] = render("folded", sections=parts)
-        sections += shown.items()
+            of_act[f"{letter}: {heading}"] = parts.pop(heading)
+        of_act[f"{letter}: Details"] = render("folded", sections=parts)
+        sections += of_act.items()
     sections.append(("How the truth is known", paragraphs(*sentences("demo_truth"))))
     return make_page("neuroextrap demo: truth against estimate", sections)
 
@@ -229,14 +229,14 @@ def _truth_section(act, brain, fitted, table):
         )
         caption = f"{where}: observed and true curves."
         curves.append(embed_figure(ax.figure, caption, f"truth_{number + 1}.svg"))
-    shown = frame_table(_in_words(table), "Truth and estimate in the planted spheres")
-    return Markup("\n").join([shown, *curves])
+    table = frame_table(_in_words(table), "Truth and estimate in the planted spheres")
+    return Markup("\n").join([table, *curves])
 
 
 def _in_words(table):
     """Return truth and estimates in words, one column for each planted sphere."""
     columns = {"planted sphere": list(_PRINTED.values())}
     for _, row in table.iterrows():
-        shown = [shown_values([row[name]], name)[0] for name in _PRINTED]
-        columns[f"at {place_words(row)}"] = shown
+        cells = [shown_values([row[name]], name)[0] for name in _PRINTED]
+        columns[f"at {place_words(row)}"] = cells
     return pd.DataFrame(columns)

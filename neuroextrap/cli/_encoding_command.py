@@ -82,8 +82,7 @@ def run(args):
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
 
-    roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
-    output = Output.of_images(args, args.imgs, roles)
+    output = Output.of_images(args, args.imgs, parser.inputs_of(COMMAND))
     data = read_data(args)
     model = _model(args, data)
     if output.dry_run:
@@ -119,9 +118,9 @@ def extrapolation_table(fitted, set_sizes, confidence_level):
     parts = []
     for peak in peaks.to_dict("records"):
         model = fitted.extrapolator(int(peak["region"]))
-        found = {"set_size": set_sizes, "accuracy": model.predict(set_sizes)}
+        curve = {"set_size": set_sizes, "accuracy": model.predict(set_sizes)}
         ends = nan, nan
         if fitted.results_.marginal:
             ends = model.predict_interval(set_sizes, confidence_level)
-        parts.append(pd.DataFrame(peak | found).assign(lower=ends[0], upper=ends[1]))
+        parts.append(pd.DataFrame(peak | curve).assign(lower=ends[0], upper=ends[1]))
     return pd.concat(parts, ignore_index=True)

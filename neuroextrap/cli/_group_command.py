@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 from typing import Any
 
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.cli import _parser as parser
 
 _EXAMPLES = """\
@@ -38,15 +39,6 @@ imgs: paths IMG first: maps, one for each subject
 subjects: paths DIR first:
     folders of one analysis each, instead of maps: means, spread and lower bounds of
     information over subjects
-paired_imgs: paths IMG first:
-    a second map of each subject, subtracted from the first; paired by the sub-<label>
-    of the maps, in any order, else in the same order
-design: path TSV first:
-    model of the subjects: a table with one row each; if it has a column participant_id,
-    rows are matched to the sub-<label> of the maps, else they are in their order
-contrast: text TEXT first:
-    what is tested of the design: a column, or an expression such as 'patients -
-    controls'
 null: paths NPY first:
     permuted maps of every subject, written by --save-null, in the order of --imgs;
     those of another run or subject are refused
@@ -59,33 +51,40 @@ test: one_of prevalence|mean first:
     --cluster-threshold also clusters) (default: prevalence)
 baseline: real X:
     mean over subjects under the null hypothesis, such as chance (default: 0)
-step_down: flag: add step-down p-values, never larger than the family-wise ones
-min_subjects: whole N:
-    test voxels that at least N subjects have, each over those it has (default: voxels
-    that all have)
 confidence_level: real P:
     confidence level of the bound on the prevalence (default: 0.95)
 n_permutations: whole N first:
     number of sign flips (default: 1000), of permutations with a design or clusters, or
     of combinations of permuted maps (both 10000)
 random_state: whole SEED = 0: seed of the permutations
-+ group: two_sided cluster_threshold tfce gamma
++ group: two_sided gamma
 ~ gamma = None (default: 0.5)
 + dry_run
+[pairs, designs and clusters]
+paired_imgs: paths IMG first:
+    a second map of each subject, subtracted from the first; paired by the sub-<label>
+    of the maps, in any order, else in the same order
+design: path TSV first:
+    model of the subjects: a table with one row each; if it has a column participant_id,
+    rows are matched to the sub-<label> of the maps, else they are in their order
+contrast: text TEXT first:
+    what is tested of the design: a column, or an expression such as 'patients -
+    controls'
++ group: cluster_threshold tfce
+step_down: flag: add step-down p-values, never larger than the family-wise ones
+min_subjects: whole N:
+    test voxels that at least N subjects have, each over those it has (default: voxels
+    that all have)
 [output]
 + output
 """
 
-
-_SECOND_LEVEL = (
-    *("paired_imgs", "design", "contrast", "cluster_threshold", "tfce", "step_down"),
-    "min_subjects",
-)
-_ASKED = ("baseline", "two_sided", "gamma", "confidence_level", *_SECOND_LEVEL)
-_SHARED = ("mask", "random_state", "allow_mixed", "allow_native_space")
+_GROUPS = parser.read_groups(_OPTIONS)
+_SECOND_LEVEL = tuple(_GROUPS["pairs, designs and clusters"])
 _RULES = """\
 subjects excludes null: give maps by --imgs, with or without permuted ones
 subjects excludes gamma baseline two_sided {tests}: folders are not tested
+subjects excludes n_permutations: folders are not tested
 null excludes baseline two_sided {others}: maps are compared with their permuted ones
 test needs null: it says what is tested of permuted maps
 test=mean excludes gamma confidence_level: they are of the prevalence
@@ -137,7 +136,7 @@ def run(args):
     from neuroextrap.cli._results import Output
     from neuroextrap.group._group_maps import summary
 
-    roles = "imgs paired_imgs design null mask"
+    roles = parser.inputs_of(COMMAND)
     output = Output.of_images(args, args.imgs, roles, keep_desc=True)
     if output.dry_run:
         return _cost(args)
@@ -177,15 +176,20 @@ def _test(args):
 
 def _tested(args, n_permutations=None):
     """Run the requested test; return its maps, which know its options."""
-    names = _ASKED if args.subjects else (*_ASKED, "n_permutations")
-    asked = {name: getattr(args, name) for name in names if _is_given(args, name)}
-    asked |= {} if n_permutations is None else {"n_permutations": n_permutations}
-    given = {name: getattr(args, name) for name in _SHARED} | asked
-    read = [each for each in (args.subjects, args.imgs, args.null) if each]
-    if "design" in given:
-        read.append(_read_design(given.pop("design"), args.imgs))
-    maps: Any = _test(args)(*read, **given)
-    maps.parameters |= asked
+    from neuroextrap.group._subjects import MapOptions
+
+    words = {word for group in _GROUPS.values() for word in group}
+    given = {word: getattr(args, word) for word in words if _is_given(args, word)}
+    given |= {} if n_permutations is None else {"n_permutations": n_permutations}
+    read = [given.pop(n) for n in ("subjects", "imgs", "null") if n in given]
+    if args.design is not None:
+        read.append(_read_design(args.design, args.imgs))
+    test = _test(args)
+    maps: Any = test(*read, **(given := taken_by(test, given)))
+    apart = {*taken_by(MapOptions, given), "random_state"}  # which sidecars have
+    maps.parameters |= {n: v for n, v in given.items() if n not in apart}
+    if args.design is not None:
+        maps.parameters["design"] = args.design
     return maps
 
 
@@ -235,5 +239,5 @@ def _read_design(path, imgs):
     design = pd.DataFrame(numbers(table, path), names, table.columns)
     if names is None:
         return design
-    shown = {loose_entities(file).get("sub") for file in files_of(imgs)}
-    return design[names.str.removeprefix("sub-").isin(shown)]
+    labels = {loose_entities(file).get("sub") for file in files_of(imgs)}
+    return design[names.str.removeprefix("sub-").isin(labels)]

@@ -92,9 +92,9 @@ def run(args):
     maps: tuple[dict, dict] = {}, {}
     if samples.masker is not None:
         maps = _maps(output, samples, labels, curve.keywords)
-    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
-    asked["classifier"] = curve.keywords["classifier"]
-    about = {"parameters": asked, "random_state": args.random_state}
+    options = {name: getattr(args, name) for name in _PARAMETERS.split()}
+    options["classifier"] = curve.keywords["classifier"]
+    about = {"parameters": options, "random_state": args.random_state}
     return _written(output, curves, maps, inputs=data | labels, **about)
 
 

@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from neuroextrap.analysis._options import FILES, FOLDERS
+from neuroextrap._options import FILES, FOLDERS
 from neuroextrap.cli._console import (
     Terminated,
     console,

@@ -54,13 +54,13 @@ def run(args):
 
     check_output_directory(args.out, overwrite=args.overwrite)
     pipelines, first = _read(args.config)
-    found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
-    found.bg_img_ = first.bg_img
-    pages = {"report.html": found.generate_report().save_as_html}
-    found.to_directory(args.out, overwrite=args.overwrite, more=pages)
+    maps = multiverse(pipelines, None, first.y, first.runs, order=first.order)
+    maps.bg_img_ = first.bg_img
+    pages = {"report.html": maps.generate_report().save_as_html}
+    maps.to_directory(args.out, overwrite=args.overwrite, more=pages)
     return (
         f"p_value_fwe holds for all voxels and pipelines together:\n"
-        f"{text_table(found.table_, _SHOWN.split())}\n"
+        f"{text_table(maps.table_, _SHOWN.split())}\n"
         f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"
     )
 

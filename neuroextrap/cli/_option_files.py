@@ -62,8 +62,8 @@ class RaisingParser(CommandParser):
         args = self.parse_args(words)
         lacking = [a.option_strings[0] for a in self._due if not getattr(args, a.dest)]
         if lacking:
-            told = ", ".join(lacking)
-            raise ValueError(f"{where}: the following arguments are required: {told}")
+            text = ", ".join(lacking)
+            raise ValueError(f"{where}: the following arguments are required: {text}")
         return args
 
 

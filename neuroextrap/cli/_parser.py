@@ -5,8 +5,8 @@ import difflib
 import re
 from typing import Any, NamedTuple
 
-from neuroextrap.analysis._options import read_options
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap._options import FOLDERS, read_options
+from neuroextrap._parameter_table import parameters, resources
 from neuroextrap.cli._console import say
 
 _MOST_LINES = 45  # of help without --help-all
@@ -82,7 +82,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         """Parse words; ``argparse`` calls this again to join intermixed ones."""
         if not self._intermixed:
-            found, unknown = super().parse_known_args(args, namespace)
+            parsed, unknown = super().parse_known_args(args, namespace)
             options = re.findall(
                 r"(?<!\S)--[a-z][a-z-]*", self.format_help(short=False)
             )
@@ -93,7 +93,7 @@ class CommandParser(argparse.ArgumentParser):
                     self.error(
                         f"unrecognized argument {written}; did you mean {meant[0]}?"
                     )
-            return found, unknown
+            return parsed, unknown
         self._intermixed = False
         try:
             return self.parse_known_intermixed_args(args, namespace)
@@ -126,13 +126,13 @@ class _Rules(NamedTuple):
     def check(self, args):
         """Raise ValueError unless `args` agree with the rules."""
         for rule in self.lines.splitlines():
-            asked, _, why = rule.partition(": ")
-            option, what, *others = asked.split()
+            names, _, why = rule.partition(": ")
+            option, what, *others = names.split()
             refused = what == "excludes"
             wrong = [each for each in others if self._given(each, args) is refused]
             if wrong and self._given(option, args):
-                told = ", ".join(map(self._words, wrong))
-                raise ValueError(f"{self._words(option)} {what} {told}: {why}")
+                named = ", ".join(map(self._words, wrong))
+                raise ValueError(f"{self._words(option)} {what} {named}: {why}")
 
     def _given(self, alternatives, args):
         """Return whether one of some options, separated by |, was given."""
@@ -251,24 +251,33 @@ def options_of(kind, *sections):
     return {r.word: r.option for r in rows if not sections or r.section in sections}
 
 
+def inputs_of(command):
+    """Return the words of a command's options that are files which are analyzed."""
+    groups = read_groups(command.options).values()
+    paths = {word: o for each in groups for word, o in each.items() if o.is_path}
+    files = [word for word, option in paths.items() if option.metavar not in FOLDERS]
+    apart = {*_SHARED["output"], *resources()}
+    return " ".join(word for word in files if word not in apart)
+
+
 def read_groups(text):
     """Return Options by group of help and word, as entries under ``[group]`` say.
 
     Entries are those of ``read_options``; ``+ kind section ...`` for options of the
-    table of parameters, or shared ones, that no group before has, all or some of them
+    table of parameters, or shared ones, that no entry before has, all or some of them
     (``: word ... -without``); and ``~ word = None (default: said)`` for what help says
     of the default of one of these, which it may take away.
     """
     groups: dict[Any, dict] = {}
     parts = re.split(r"^\[(.*)\]\n", text, flags=re.MULTILINE)
     for title, table in zip(parts[1::2], parts[2::2], strict=True):
-        known = {word for group in groups.values() for word in group}
         group = groups[title or None] = {}
         for entry in re.findall(r"^\S.*(?:\n .*)*", table, re.MULTILINE):
             mark, words = entry[0], " ".join(entry[1:].split())
             if mark == "+":
-                found = _included(words).items()
-                group |= {word: each for word, each in found if word not in known}
+                declared = {word for each in groups.values() for word in each}
+                included = _included(words).items()
+                group |= {word: each for word, each in included if word not in declared}
             else:
                 group |= _changed(words, group) if mark == "~" else read_options(entry)
     return groups
@@ -278,10 +287,10 @@ def _included(words):
     """Return options that a line includes, by word."""
     head, _, chosen = words.partition(": ")
     kind, *sections = head.split()
-    found = _SHARED.get(kind) or options_of(kind, *sections)
+    options = _SHARED.get(kind) or options_of(kind, *sections)
     names = [name for name in chosen.split() if not name.startswith("-")]
     left_out = set(chosen.replace("-", "").split()) - {*names}
-    return {n: found[n] for n in names or found if n not in left_out}
+    return {n: options[n] for n in names or options if n not in left_out}
 
 
 def _changed(words, group):
@@ -324,21 +333,27 @@ atlas excludes labels_img: it names places of spheres, --labels-img has regions 
 """
 
 
-def parameters_of(args, kind, *, without=()):
-    """Return the parameters of a kind as `args` say them, `without` some words."""
-    given = {
-        row.name: row.option.value(getattr(args, row.word))
-        for row in parameters(kind)
-        if row.option is not None and row.word not in without
-    }
+def parameters_of(args, kind, *, without=(), given=None):
+    """Return the parameters of a kind as `args` say them, `without` some words.
+
+    If it is known which words were `given`, others have the default of the kind, which
+    may not be that of the command.
+    """
+    values = {}
+    for row in parameters(kind):
+        if row.option is not None and row.word not in without:
+            is_given = given is None or word_of(row.word) in given
+            value = getattr(args, row.word) if is_given else row.option.default
+            values[row.name] = row.option.value(value)
+        elif row.name == "verbose":
+            values["verbose"] = 0 if args.quiet else 1
     if kind == "encoding":
         from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 
         encoders = {"auto": None, "ridge": RidgeEncoder()}  # None is the default
         elastic_net = ElasticNetEncoder(n_jobs=args.n_jobs)
-        given["encoder"] = encoders.get(args.encoder, elastic_net)
-    is_analysis = kind in ("searchlight", "encoding", "targets")
-    return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
+        values["encoder"] = encoders.get(args.encoder, elastic_net)
+    return values
 
 
 def take_last_as_output(args):

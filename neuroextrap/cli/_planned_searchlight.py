@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import command_words
+from neuroextrap._parameter_table import command_words, taken_by
 from neuroextrap.cli._console import logger
 from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import cost_of_regions
@@ -31,11 +31,10 @@ class Planned(NamedTuple):
     def examined(self):
         """Return what the examination of the design and the samples finds, in lines."""
         light, samples, _ = self
-        names = ("cv", "classes", "n_permutations")
-        given = {name: getattr(light, name) for name in names}
+        given = taken_by(examine, light.get_params(deep=False))
         given |= {"X": samples.data, "order": samples.order}
-        found = examine(samples.y, samples.runs, **given)
-        lines = [command_words(finding.line) for finding in found]
+        findings = examine(samples.y, samples.runs, **given)
+        lines = [command_words(finding.line) for finding in findings]
         return lines or ["nothing doubtful was found in the design or the samples"]
 
 
@@ -58,9 +57,8 @@ class Request:
         kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
         if self.targets is not None:
             kind = TargetSearchLight
-            given = parameters_of(args, "targets", without=("exchange",))
-            if not any(word.startswith("--statistic") for word in args.argv):
-                del given["statistic"]  # its default is that of classes
+            words = {word.partition("=")[0] for word in args.argv}
+            given = parameters_of(args, "targets", given=words)
         self.light = kind(**nested_parameters(kind, given))
 
     @property
@@ -145,14 +143,14 @@ class Request:
 
 def targets_of(file, conditions):
     """Return the target of every sample, (n_samples, n_columns), from a table."""
-    table, shown = rows_by_condition(file, "--targets"), list(map(str, conditions))
-    lacking = sorted(set(shown) - set(table.index))
+    table, labels = rows_by_condition(file, "--targets"), list(map(str, conditions))
+    lacking = sorted(set(labels) - set(table.index))
     if lacking:
         raise ValueError(
             f"--targets {file} lacks {', '.join(lacking[:5])}; give a row for each "
             "condition, or leave them out by --exclude"
         )
-    return table.loc[shown].to_numpy()
+    return table.loc[labels].to_numpy()
 
 
 def rows_by_condition(file, option):

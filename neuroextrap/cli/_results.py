@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap._parameter_table import AS_MADE, RESULT, parameters
 from neuroextrap.analysis._analysis_files import write_analysis
-from neuroextrap.analysis._parameters import AS_MADE, RESULT, parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import files_of
@@ -107,25 +107,25 @@ class Output:
         }
         more |= (files or {}) | self.pages(fitted)
         write_analysis(fitted, self.folder, more=more, **self.how)
-        shown = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
+        texts = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
         written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
-        return "\n".join([summary(fitted, peaks), *shown, self.where_written(written)])
+        return "\n".join([summary(fitted, peaks), *texts, self.where_written(written)])
 
     def where_written(self, files):
         """Say where files, in words, and the page are."""
         page = f"; open {self.places.path('report.html')}" if self.report else ""
         return f"{files} in {self.places.folder}{page}"
 
-    def write_maps(self, maps, shown, fitted=None):
+    def write_maps(self, maps, names, fitted=None):
         """Write RegionMaps, of `fitted` or alone; return the strongest regions."""
         written = maps if fitted is None else fitted
         written.to_directory(self.folder, more=self.pages(maps), **self.how)
         rows = getattr(maps, "rows", "regions")
-        best = maps.table_.sort_values(shown[0], ascending=False).head(_SHOWN)
+        best = maps.table_.sort_values(names[0], ascending=False).head(_SHOWN)
         where = [name for name in ("name", *"xyz") if name in best] or ["region"]
         lines = [
-            f"highest {shown[0].replace('_', ' ')} of {len(maps.table_)} {rows} (mm):",
-            text_table(best, (*where, "n_voxels", *shown)),
+            f"highest {names[0].replace('_', ' ')} of {len(maps.table_)} {rows} (mm):",
+            text_table(best, (*where, "n_voxels", *names)),
             *map("note: {}".format, maps.notes_),
             f"maps, sidecars and {maps.table_file} in {self.folder}",
         ]

@@ -83,15 +83,15 @@ def run(args):
 
     roles = "scores decoded candidates targets names groups"
     output = Output(args, None, roles)
-    found = _analyzed(args)
-    compared = _compared(found, max(1, args.n_permutations), args.random_state)
+    results = _analyzed(args)
+    compared = _compared(results, max(1, args.n_permutations), args.random_state)
     how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
-    tables, written = write_results(found, compared, args.out, **how)
-    shown = [text_table(tables["summary"], _PRINTED.split())]
-    shown += [text_table(joined(found, "pools"))]
-    shown += [text_table(tables["comparison"]) for _ in compared]
-    notes = named_notes(found, compared)
-    return "\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])])
+    tables, written = write_results(results, compared, args.out, **how)
+    printed = [text_table(tables["summary"], _PRINTED.split())]
+    printed += [text_table(joined(results, "pools"))]
+    printed += [text_table(tables["comparison"]) for _ in compared]
+    notes = named_notes(results, compared)
+    return "\n\n".join([*printed, "\n".join([*notes, f"{written} in {args.out}"])])
 
 
 def _take_output(args):
@@ -106,15 +106,15 @@ def _take_output(args):
         )
 
 
-def _compared(found, n_permutations, random_state):
+def _compared(results, n_permutations, random_state):
     """Return the comparison of decoders by their names, if there are two."""
-    if len(found) > 2:
-        logger.info("%d decoders are listed; give two to compare them", len(found))
-    if len(found) != 2:
+    if len(results) > 2:
+        logger.info("%d decoders are listed; give two to compare them", len(results))
+    if len(results) != 2:
         return {}
-    first, second = found.values()
+    first, second = results.values()
     how = {"n_permutations": n_permutations, "random_state": random_state}
-    return {tuple(found): first.compare(second, **how)}
+    return {tuple(results): first.compare(second, **how)}
 
 
 def _analyzed(args):
@@ -136,13 +136,13 @@ def _analyzed(args):
         vectors, names, features = read_matrix(args.candidates, "vectors", _ROWS)
         given["candidates"] = pd.DataFrame(vectors, columns=features)
         given["names"] = names if args.names is None else given["names"]
-    found = {}
+    results = {}
     for name, file in files.items():
         matrix, rows, columns = read_matrix(file, role, _ROWS)
         own = {role: pd.DataFrame(matrix, columns=columns)}
         own |= {"targets": rows} if args.targets is None else {}
-        found[name] = score_identification(**given | own)
-    return found
+        results[name] = score_identification(**given | own)
+    return results
 
 
 def _read_labels(path, name):

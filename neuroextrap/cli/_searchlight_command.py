@@ -114,7 +114,7 @@ decoder excludes train trial_confound dissimilarities shard: one region decodes
 
 def _rules():
     """Return the rules; distances go with few options of searchlights."""
-    of_distances = ("n_permutations", "random_state", "n_jobs", "max_memory")
+    of_distances = parser.options_of("dissimilarity")
     words = [*parser.options_of("searchlight", "analysis", "resources")]
     words += [*parser.options_of("cross"), "test_runs", "targets"]
     others = " ".join(word for word in words if word not in of_distances)
@@ -132,10 +132,6 @@ COMMAND = parser.Command(
     _OPTIONS,
     _rules(),
 )
-_ROLES = (
-    "imgs events targets new_imgs new_events dissimilarities mask labels_img "
-    "process_mask confounds"
-)
 _ONE_BY_ONE = (
     "volumes are permuted one by one; if several belong to one block or trial use "
     "--samples blocks, or p-values are too small"
@@ -147,13 +143,14 @@ def run(args):
     from neuroextrap.cli._results import Output
     from neuroextrap.cli._searchlight_questions import question_of
 
-    asked = question_of(args)
-    given = {"mask": asked.mask}
-    given["confounds"] = None if asked.strategy else args.confounds
-    output = Output.of_images(args, asked.files, _ROLES, **given)
-    if args.samples == "volumes" and args.n_permutations and not asked.of_model:
+    request = question_of(args)
+    given = {"mask": request.mask}
+    given["confounds"] = None if request.strategy else args.confounds
+    roles = parser.inputs_of(COMMAND)
+    output = Output.of_images(args, request.files, roles, **given)
+    if args.samples == "volumes" and args.n_permutations and not request.of_model:
         logger.warning("%s", _ONE_BY_ONE)
-    planned = asked.plan()
+    planned = request.plan()
     if output.dry_run:
-        return "\n".join(asked.cost(planned))
-    return asked.answer(planned, output)
+        return "\n".join(request.cost(planned))
+    return request.answer(planned, output)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.cli._planned_searchlight import Request, rows_by_condition
@@ -50,8 +51,8 @@ class Identification(Request):
         """Return what the analysis costs, and what is doubtful about conditions."""
         light, samples, data = planned
         cost = light.estimate_cost(*data, order=samples.order)
-        found = [] if light.kind == "targets" else planned.examined()
-        return [cost_of_regions(cost, light.shard), *found]
+        doubts = [] if light.kind == "targets" else planned.examined()
+        return [cost_of_regions(cost, light.shard), *doubts]
 
     def answer(self, planned, output):
         """Fit, and write maps, tables and page."""
@@ -98,8 +99,8 @@ def _decoder_results(light, region, new):
         if light.kind == "targets":
             names = [f"decoded_{column}" for column in range(predicted.shape[1])]
         table = pd.DataFrame({"run": new.runs, "trial_type": new.y})
-        found = pd.DataFrame(predicted, columns=names)
-        tables["predictions"] = pd.concat([table, found], axis=1)
+        decoded = pd.DataFrame(predicted, columns=names)
+        tables["predictions"] = pd.concat([table, decoded], axis=1)
     return tables, files
 
 
@@ -125,8 +126,8 @@ class AcrossConditions(Request):
     def labeled(self, imgs, events, options):
         """Return samples of classes, not averaged over conditions, and conditions."""
 
-        def label(shown, where, given, _):
-            return shown.mask(given & (where != ""), shown + _BETWEEN + where)
+        def label(labels, where, given, _):
+            return labels.mask(given & (where != ""), labels + _BETWEEN + where)
 
         column = self.args.conditions_column
         events = relabeled(imgs, events, column, options.excluded, label)
@@ -168,8 +169,8 @@ class TrialConfound(Request):
         size = self.args.stratum_size
         maps: Any = trial_confound(light, *data, stratum_size=size, order=samples.order)
         maps.bg_img_ = samples.bg_img
-        shown = ("accuracy", "p_value_fwe", "unrestricted_p_value_fwe")
-        return f"{maps.summary_}\n{output.write_maps(maps, shown)}"
+        columns = ("accuracy", "p_value_fwe", "unrestricted_p_value_fwe")
+        return f"{maps.summary_}\n{output.write_maps(maps, columns)}"
 
 
 class Dissimilarities(Request):
@@ -190,8 +191,7 @@ class Dissimilarities(Request):
                 "files of other names"
             )
         tables = [rows_by_condition(file, option) for file in models]
-        own = DissimilaritySearchLight().get_params()
-        shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
+        shared = taken_by(DissimilaritySearchLight, light.get_params(deep=False))
         shared |= {"models": dict(zip(names, tables, strict=True)) or None}
         return DissimilaritySearchLight(**shared | {"method": self.args.agreement})
 
@@ -201,8 +201,8 @@ class Dissimilarities(Request):
         fitted = self._fitted_by(light).fit(*data, order=samples.order)
         fitted.maps_.bg_img_ = samples.bg_img
         later = ("n_voxels", "noise_ceiling", "mean_dissimilarity")
-        shown = [name for name in fitted.region_scores_ if name not in later]
-        return output.write_maps(fitted.maps_, [*shown, "mean_dissimilarity"], fitted)
+        columns = [name for name in fitted.region_scores_ if name not in later]
+        return output.write_maps(fitted.maps_, [*columns, "mean_dissimilarity"], fitted)
 
 
 def relabeled(imgs, events, column, excluded, label):
@@ -213,9 +213,9 @@ def relabeled(imgs, events, column, excluded, label):
     """
     _, tables = read_tables(imgs, events)
     for table, name in tables:
-        shown, entries = table["trial_type"], event_labels(table, name, column)
-        given = (shown != "") & ~shown.isin(excluded)
-        table["trial_type"] = label(shown, entries, given, name)
+        labels, entries = table["trial_type"], event_labels(table, name, column)
+        given = (labels != "") & ~labels.isin(excluded)
+        table["trial_type"] = label(labels, entries, given, name)
     only = [table for table, _ in tables]
     return only if len(only) > 1 else only[0]
 

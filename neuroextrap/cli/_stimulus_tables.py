@@ -144,13 +144,13 @@ def _bands(given, n_features, names):
     lines = Path(given).read_text(encoding="utf-8").splitlines()
     rows = [line.rsplit(maxsplit=1) for line in lines if line.strip()]
     if names is not None and all(len(row) == 2 for row in rows):
-        known = dict(rows)
-        missing = [str(name) for name in names if str(name) not in known]
-        told = "a feature twice" if len(known) < len(rows) else ""
-        told = f"no band of feature {missing[0]!r}" if missing else told
-        if told:
-            raise ValueError(f"--bands {given} has {told}; name the band of each once")
-        return np.array([known[str(name)] for name in names])
+        band_of = dict(rows)
+        missing = [str(name) for name in names if str(name) not in band_of]
+        flaw = "a feature twice" if len(band_of) < len(rows) else ""
+        flaw = f"no band of feature {missing[0]!r}" if missing else flaw
+        if flaw:
+            raise ValueError(f"--bands {given} has {flaw}; name the band of each once")
+        return np.array([band_of[str(name)] for name in names])
     bands = [row[0] for row in rows if len(row) == 1]
     if len(bands) != n_features:
         raise ValueError(
@@ -266,7 +266,7 @@ def read_data(args):
         return EncodingData(test=train, **given)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
-    (trained, shown), (tested, stimuli) = (
+    (trained, codes), (tested, stimuli) = (
         _stimuli_of(features[rows], None if names is None else names[rows])
         for rows in (is_train, ~is_train)
     )
@@ -274,7 +274,7 @@ def read_data(args):
         given["runs"] = runs[~is_train]
     if args.groups is not None:
         given["groups"] = table[args.groups].to_numpy(dtype=str)[is_train]
-    given |= {"features": trained, "train": train, "shown": shown}
+    given |= {"features": trained, "train": train, "shown": codes}
     return EncodingData(tested=tested, test=test, stimuli=stimuli, **given)
 
 

@@ -36,11 +36,11 @@ def mean_motion(tables):
     Without such a column it is the sum of the six changes of position from volume to
     volume (Power et al. 2012, rotations on a sphere of 50 mm).
     """
-    found = [_displacement(path) for path in tables if path is not None]
-    known = [values for values in found if values is not None]
-    if not known or len(known) < len(tables):
+    displacements = [_displacement(path) for path in tables if path is not None]
+    measured = [values for values in displacements if values is not None]
+    if not measured or len(measured) < len(tables):
         return None
-    return round(float(np.concatenate(known).mean()), 4)
+    return round(float(np.concatenate(measured).mean()), 4)
 
 
 def _displacement(path):
@@ -60,9 +60,9 @@ def _displacement(path):
 def voxels_lost(imgs):
     """Return the proportion of the voxels of most participants that each one lacks."""
     opened = [open_file(img, "imgs") if isinstance(img, str) else img for img in imgs]
-    known = np.stack([np.isfinite(flat_values(img)) for img in opened])
-    usual = known.mean(axis=0) > 0.5
-    return 1 - known[:, usual].mean(axis=1)
+    finite = np.stack([np.isfinite(flat_values(img)) for img in opened])
+    usual = finite.mean(axis=0) > 0.5
+    return 1 - finite[:, usual].mean(axis=1)
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,10 @@ def _source(word, rows):
     """Return the column that a word of the contrast is, or is a value of."""
     if word in rows:
         return word
-    found = [name for name in rows if (rows[name].astype(str) == word).any()]
-    if len(found) == 1:
-        return found[0]
-    what = f"values of {' and '.join(found)}" if found else "no column and no value"
+    columns = [name for name in rows if (rows[name].astype(str) == word).any()]
+    if len(columns) == 1:
+        return columns[0]
+    what = f"values of {' and '.join(columns)}" if columns else "no column and no value"
     raise ValueError(f"contrast: {word!r} is {what}; {_choices(rows)}")
 
 
@@ -238,17 +238,17 @@ def _choices(rows):
 def _is_numeric(values, name):
     """Return whether a column holds numbers; ValueError if only some entries do."""
     read = pd.to_numeric(values, errors="coerce").astype(float)
-    known = np.isfinite(read)
+    finite = np.isfinite(read)
     commas = [entry for entry in values if _COMMA.fullmatch(str(entry))]
     if commas:
         raise ValueError(
             f"column {name} has {commas[0]!r}, a number with a comma; write "
             f"{commas[0].replace(',', '.')!r}"
         )
-    if known.any() and not known.all():
-        where = known.index[~known][0]
+    if finite.any() and not finite.all():
+        where = finite.index[~finite][0]
         raise ValueError(
             f"column {name} has {values[where]!r} for {where} and numbers for others; "
             "give numbers, n/a, or text for everyone"
         )
-    return bool(known.all())
+    return bool(finite.all())

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._analysis_files import origin_of, recorded_options
 from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
@@ -92,7 +94,7 @@ class StimulusDesign:
 
     def tested(self, events):
         """Return which stimuli are tested, a dict by name, as tables of events say."""
-        found: dict[str, str] = {}
+        sets: dict[str, str] = {}
         for path in dict.fromkeys(events):
             table, name = read_events(path)
             if SET not in table.columns:
@@ -102,20 +104,20 @@ class StimulusDesign:
                 )
             labels = event_labels(table, name, self.column)
             for label, own in zip(labels, event_labels(table, name, SET), strict=True):
-                known = found.setdefault(str(label), own) if label and own else own
-                if known != own:
+                earlier = sets.setdefault(str(label), own) if label and own else own
+                if earlier != own:
                     raise ValueError(
                         f"{name}: stimulus {str(label)!r} is for {own} here and for "
-                        f"{known} elsewhere; a stimulus that is tested must not be "
+                        f"{earlier} elsewhere; a stimulus that is tested must not be "
                         "trained on"
                     )
-        odd = sorted(set(found.values()) - {"train", "test"})
+        odd = sorted(set(sets.values()) - {"train", "test"})
         if odd:
             raise ValueError(
                 f"column {SET!r} of the events must hold train and test, got "
                 f"{', '.join(map(str, odd))}; correct the tables"
             )
-        return {name: own == "test" for name, own in found.items()}
+        return {name: own == "test" for name, own in sets.items()}
 
     def tables_of(self, participant):
         """Return the tables of ready betas, and runs, with stimuli for conditions."""
@@ -138,13 +140,13 @@ class StimulusDesign:
             seed = seed if isinstance(seed, (int, np.integer)) else 0
             # the same for everyone, and random: no fold of a single category
             order = random_generator(seed).permutation(len(self.features))
-            shown = order[np.isin(order, rows)]
-            if len(shown) < 2 * n_folds:
+            present = order[np.isin(order, rows)]
+            if len(present) < 2 * n_folds:
                 raise ValueError(
-                    f"{who} saw {len(shown)} stimuli, too few for n_folds={n_folds} "
+                    f"{who} saw {len(present)} stimuli, too few for n_folds={n_folds} "
                     "folds of at least two; lower the number"
                 )
-            return rows, np.ones(len(y), dtype=bool), shown
+            return rows, np.ones(len(y), dtype=bool), present
         sets = self.tested([run.events for run in participant.runs if run.events])
         unknown = sorted({str(name) for name in y} - sets.keys())
         if unknown:
@@ -215,8 +217,9 @@ def _runs_of_tests(participant, stimuli, runs):
     return None
 
 
-def read_stimuli(features, column, n_folds):
+def read_stimuli(features, stimulus_column, n_folds):
     """Return the StimulusDesign of a table, its path, or a folder of images."""
+    column = "trial_type" if stimulus_column is None else stimulus_column
     if n_folds is not None and n_folds < 2:
         raise ValueError(f"n_folds={n_folds} must be an integer of at least 2")
     if not column:
@@ -260,60 +263,61 @@ def image_features(folder, *, model="gabor", image_size=128, verbose=0):
     return StimulusDesign(features=pd.DataFrame(features, index=stems), source=source)
 
 
-def analysis_of(analysis, asked, samples):
-    """Return the analysis, and the design of its stimuli, if `asked` options fit it."""
+DESIGNS: dict[str, Callable] = {
+    "searchlight": lambda: None,
+    "encoding": read_stimuli,
+    "continuous": read_films,
+}
+"""What makes the design of the stimuli of each kind of analysis, of options."""
+_ANALYSES = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
+
+
+def analysis_of(analysis, given, samples):
+    """Return the analysis, and the design of its stimuli, if `given` options fit it."""
     analysis = IdentificationSearchLight() if analysis is None else analysis
-    features, n_folds = asked.features, asked.n_folds
-    films = isinstance(analysis, ContinuousEncoding)
-    if not films and (asked.test_runs is not None or asked.seconds is not None):
-        raise ValueError(
-            "test_runs and seconds are for a ContinuousEncoding; give one as analysis "
-            "(--analysis continuous), or leave them out"
-        )
-    if isinstance(analysis, IdentificationSearchLight):
-        if features is not None or n_folds is not None:
-            raise ValueError(
-                "features and n_folds are for an EncodingIdentification; give one as "
-                "analysis (--analysis encoding), or leave them out"
-            )
-        return analysis, None
-    if not films and not isinstance(analysis, EncodingIdentification):
+    if not isinstance(analysis, _ANALYSES):
         raise TypeError(
             f"analysis is a {type(analysis).__name__}; give an "
             "IdentificationSearchLight, an EncodingIdentification or a "
             "ContinuousEncoding, not fitted"
         )
-    if features is None:
+    own = taken_by(DESIGNS[analysis.kind], vars(given))
+    _check_design(own, given)
+    if analysis.kind == "encoding":
+        _check_stimuli(given, samples, analysis)
+    elif analysis.kind == "continuous" and (given.save_null or samples == "betas"):
+        raise ValueError(
+            "save_null and betas are not for a ContinuousEncoding; leave them out"
+        )
+    return analysis, DESIGNS[analysis.kind](**own)
+
+
+def _check_design(own, given):
+    """Raise ValueError without features, or for an option of another's design."""
+    for each in _ANALYSES:
+        for name, value in taken_by(DESIGNS[each.kind], vars(given)).items():
+            if name not in own and value is not None:
+                raise ValueError(
+                    f"{name} is for {each.__name__}; give one as analysis "
+                    f"(--analysis {each.kind}), or leave it out"
+                )
+    if own and own["features"] is None:
         raise ValueError(
             "analysis is an encoding model, which needs features of the "
             "stimuli; give features (--features, --stimulus-images)"
         )
-    return analysis, (_films if films else _stimuli)(asked, samples, analysis)
 
 
-def _films(asked, samples, _):
-    """Return the FilmDesign; ValueError if options do not go with films."""
-    if asked.n_folds is not None or asked.save_null or samples == "betas":
-        raise ValueError(
-            "n_folds, save_null and betas are not for a ContinuousEncoding; leave "
-            "them out"
-        )
-    column, tested = asked.stimulus_column, asked.test_runs
-    return read_films(asked.features, column, tested, asked.seconds)
-
-
-def _stimuli(asked, samples, analysis):
-    """Return the StimulusDesign; ValueError if options do not go with stimuli."""
+def _check_stimuli(given, samples, analysis):
+    """Raise ValueError if options do not go with stimuli."""
     if samples not in _SAMPLES:
         raise ValueError(
             f"samples={samples!r} is not for encoding, whose responses are to single "
             f"stimuli; use {', '.join(_SAMPLES)}"
         )
-    if asked.n_folds is not None and analysis.n_permutations:
+    if given.n_folds is not None and analysis.n_permutations:
         raise ValueError(
             f"n_permutations={analysis.n_permutations} must be 0 in folds, which "
             "would be trained again for every permutation and participant; leave it "
             "out, or say by the column set of the events which stimuli are tested"
         )
-    column = "trial_type" if asked.stimulus_column is None else asked.stimulus_column
-    return read_stimuli(asked.features, column, asked.n_folds)

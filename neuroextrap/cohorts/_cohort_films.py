@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from neuroextrap._parameter_table import shared_parameters
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.encoding._continuous_runs import TableOfRuns
 from neuroextrap.images import _bids_names as names
@@ -13,7 +14,6 @@ from neuroextrap.images._bids_runs import most_specific
 from neuroextrap.images._events import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
-_CLEANING = "t_r", "smoothing_fwhm", "high_pass"
 _BAND = "_motion.tsv"
 _EXAMPLE = f"task-film_run-1{_BAND}"
 
@@ -99,11 +99,11 @@ class FilmDesign:
         """Return the files by band of a run, or of each stimulus in its events."""
         if self.column is None:
             return [self._fitting(run)]
-        found = []
+        files = []
         for name in stimuli_of(run.events, self.column):
             own = {b: f for (stem, b), f in self.files.items() if stem == name}
-            found.append(self._complete(own, f"stimulus {name!r}", f"{name}{_BAND}"))
-        return found
+            files.append(self._complete(own, f"stimulus {name!r}", f"{name}{_BAND}"))
+        return files
 
     def _fitting(self, run):
         """Return the most specific file of each band whose entities are the run's."""
@@ -114,8 +114,8 @@ class FilmDesign:
                 best.setdefault(band, []).append((len(own), path))
         name = Path(run.bold).name
         own = {
-            band: most_specific(sorted(found), name, f"files of {band}")
-            for band, found in best.items()
+            band: most_specific(sorted(candidates), name, f"files of {band}")
+            for band, candidates in best.items()
         }
         return self._complete(own, name, _EXAMPLE)
 
@@ -131,7 +131,7 @@ class FilmDesign:
         return {band: own[band] for band in bands}
 
 
-def read_films(features, column, test_runs, seconds):
+def read_films(features, stimulus_column, test_runs, seconds):
     """Return a FilmDesign; ValueError before any work if it cannot be."""
     folder = Path(features)
     if not folder.is_dir():
@@ -150,11 +150,11 @@ def read_films(features, column, test_runs, seconds):
             continue
         stem, _, band = path.name.partition(".")[0].rpartition("_")
         within = path.relative_to(folder)
-        named = stem if column is not None else names.loose_entities(within)
+        named = stem if stimulus_column is not None else names.loose_entities(within)
         if not named or names.PAIR.fullmatch(band):
             continue
         # runs of several participants may have files of one name
-        what = stem if column is not None else within.as_posix()
+        what = stem if stimulus_column is not None else within.as_posix()
         if (what, band) in files:
             raise ValueError(
                 f"{folder} has two files {path.name}; keep one of each stimulus"
@@ -168,7 +168,7 @@ def read_films(features, column, test_runs, seconds):
     return FilmDesign(
         features=folder,
         test_runs=names.read_filters(test_runs),
-        column=column,
+        column=stimulus_column,
         seconds=seconds,
         files=files,
     )
@@ -176,13 +176,11 @@ def read_films(features, column, test_runs, seconds):
 
 def cleaning_by(analysis, options):
     """Return a ContinuousEncoding that cleans as SampleOptions say."""
-    defaults = type(options)(samples=options.samples)
-    for name in ("exclude", "delay", "detrend", "standardize", "check_t_r"):
-        if getattr(options, name) != getattr(defaults, name):
-            raise ValueError(
-                f"{name} is not for a ContinuousEncoding, which has all volumes of "
-                "runs, and scales them (within_runs); leave it out"
-            )
-    given = {name: getattr(options, name) for name in _CLEANING}
-    known = {name: value for name, value in given.items() if value is not None}
-    return clone(analysis).set_params(**known)
+    defaults = vars(type(options)(samples=options.samples))
+    changed = {n: v for n, v in vars(options).items() if v != defaults[n]}
+    for name in sorted(changed.keys() - shared_parameters("samples", "continuous")):
+        raise ValueError(
+            f"{name} is not for a ContinuousEncoding, which has all volumes of runs, "
+            "and scales them (within_runs); leave it out"
+        )
+    return clone(analysis).set_params(**changed)

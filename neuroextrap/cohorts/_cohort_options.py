@@ -5,6 +5,9 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
+from neuroextrap._parameter_table import taken_by
+from neuroextrap.group import group_information, second_level_test
+from neuroextrap.group._prevalence import PrevalenceOptions
 from neuroextrap.group._subjects import MapOptions
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._validation import brief, check_level
@@ -209,18 +212,17 @@ class GroupOptions(CohortOptions, MapOptions):
     @property
     def shared(self):
         """The options that all analyses of the group have in common."""
-        names = ("mask", "allow_mixed", "allow_native_space", "random_state")
-        return {name: getattr(self, name) for name in names}
+        names = [each.name for each in fields(MapOptions)]
+        return {name: getattr(self, name) for name in (*names, "random_state")}
 
     def by_kind(self, chance):
         """Return the options of every analysis of the group, by its kind."""
-        tested = ("two_sided", "tfce", "cluster_threshold", "n_permutations")
-        level = {"confidence_level": self.confidence_level}
+        # those of one, and no contrast, which the design says
+        own = {n: v for n, v in vars(self).items() if n not in self.shared}
+        own |= {"baseline": chance if len(self.cells) < 2 else 0.0}
+        del own["contrast"]
         return {
-            "accuracy": {
-                "baseline": chance if len(self.cells) < 2 else 0.0,
-                **{n: getattr(self, n) for n in tested},
-            },
-            "information": level,
-            "prevalence": {"gamma": self.gamma, **level},
+            "accuracy": taken_by(second_level_test, own),
+            "information": taken_by(group_information, own),
+            "prevalence": taken_by(PrevalenceOptions, own),
         }

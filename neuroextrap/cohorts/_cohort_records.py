@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from neuroextrap.analysis._parameters import parameters, path_words
+from neuroextrap._parameter_table import parameters, path_words
 from neuroextrap.cohorts._cohort_design import mean_motion
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts
@@ -89,13 +89,13 @@ def read_records(out):
 
 def records_of(records, label, entities):
     """Return the records of a participant whose names do not contradict entities."""
-    found = []
+    matches = []
     for name, record in records.items():
         own, *pairs = name.split("_")
         chosen = dict(pair.split("-", 1) for pair in pairs)
         is_chosen = all(entities.get(k) in (None, v) for k, v in chosen.items())
-        found += [record] if own == label and is_chosen else []
-    return found
+        matches += [record] if own == label and is_chosen else []
+    return matches
 
 
 def written(out, results):
@@ -115,14 +115,14 @@ def results_on_record(out):
 
 def read_configuration(path):
     """Return the options of a configuration, paths from its folder on."""
-    found = read_toml(path)
-    if found.get("python"):
+    content = read_toml(path)
+    if content.get("python"):
         raise ValueError(
             f"{path} is of an analysis with settings that only Python has "
-            f"({', '.join(found['python'])}), so that options cannot repeat it; "
+            f"({', '.join(content['python'])}), so that options cannot repeat it; "
             "remove the table [python] from a copy of the file to go without them"
         )
-    options = {k: value for k, value in found.items() if k not in _RECORD}
+    options = {k: value for k, value in content.items() if k not in _RECORD}
     folder = Path(path).absolute().parent
     words = path_words()
     for name, value in options.items():
@@ -133,18 +133,18 @@ def read_configuration(path):
 
 def tell_unlike(path, out):
     """Log whose results in `out` are not of the analysis whose record is at `path`."""
-    known = read_toml(path)
-    identity = known.get("outcome", {}).get("identity")
+    config = read_toml(path)
+    identity = config.get("outcome", {}).get("identity")
     if identity is None:
         return
     records = read_records(out)
-    for label in known.get("participant_label", ()):
-        found = records_of(records, label, {})
-        identities = [each.get("outcome", {}).get("identity") for each in found]
-        if not found or {None, identity} & set(identities):
+    for label in config.get("participant_label", ()):
+        matches = records_of(records, label, {})
+        identities = [each.get("outcome", {}).get("identity") for each in matches]
+        if not matches or {None, identity} & set(identities):
             continue
-        again = found[0]
-        one, two = ({run["bold"] for run in e.get("runs", ())} for e in (known, again))
+        again = matches[0]
+        one, two = ({run["bold"] for run in e.get("runs", ())} for e in (config, again))
         what = f"runs differ: {', '.join(sorted(one ^ two))}"
         if one == two:
             what = "options, files or the version of this package differ"
@@ -256,14 +256,14 @@ def _configuration(request, runs):
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
     options = {
-        "task": request.asked.task or own.get("task"),
-        "space": request.asked.space or own.get("space"),
+        "task": request.cohort.task or own.get("task"),
+        "space": request.cohort.space or own.get("space"),
         "session_label": sessions or None,
         "filter": filter_texts(request.filters) or None,
         "raw": None if again else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
-        "save_null": request.asked.save_null or None,
+        "save_null": request.cohort.save_null or None,
         **stimuli,
         **words,
     }
@@ -278,21 +278,21 @@ def _of_analysis(analysis):
     given = {name: _plain(flat[name]) for name in kept}
     if "encoder" in given:
         given["encoder"] = _encoder_word(analysis.encoder)
-    words = {row.name: row.word for row in parameters(analysis.kind)}
+    rows = parameters(analysis.kind)
+    none = [r.name for r in rows if r.option and "none" in (r.option.choices or ())]
+    given |= {n: "none" for n in none if n in given and given[n] is None}
+    words = {row.name: row.word for row in rows}
     plain = {words[n]: given[n] for n in given if words.get(n) and given[n] is not None}
-    for name in ("bounds", "within_runs"):
-        if name in given and given[name] is None:
-            plain[name] = "none"
     python = {name: str(kept[name]) for name in kept if words.get(name) not in plain}
     return plain, python
 
 
 def _encoder_word(encoder):
     """Return the command line's word for an encoder, None if it has none."""
-    known = {"auto": None, "elastic-net": ElasticNetEncoder(), "ridge": RidgeEncoder()}
+    words = {"auto": None, "elastic-net": ElasticNetEncoder(), "ridge": RidgeEncoder()}
     given = described_value(encoder)
     return next(
-        (w for w, each in known.items() if described_value(each) == given), None
+        (w for w, each in words.items() if described_value(each) == given), None
     )
 
 

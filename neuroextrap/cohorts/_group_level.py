@@ -75,10 +75,10 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
     }
     rows, span = _rows(out)
     score = "correlation" if any(row["correlation"] for row in rows) else "accuracy"
-    shown = {n: head for n, head in _HEADS.items() if any(row[n] for row in rows)}
+    heads = {n: head for n, head in _HEADS.items() if any(row[n] for row in rows)}
     reasons = [f"{row['name']}: {row['reason']}" for row in rows if row["reason"]]
     left_out = [f"{name}: {why}" for name, why in (left_out or {}).items()]
-    about_rows = {"rows": rows, "heads": shown, "span": span, "score": score}
+    about_rows = {"rows": rows, "heads": heads, "span": span, "score": score}
     tables = {
         "Group": render("cohort_group", **about),
         "Participants": render("cohort", **about_rows),
@@ -93,7 +93,7 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
 
 def _analyzed_since(out, present):
     """Return who was analyzed again, or removed, since maps of the group were made."""
-    found = set()
+    changed = set()
     for path in present:
         if not path.name.endswith("Effect_stat.json"):
             continue
@@ -102,8 +102,8 @@ def _analyzed_since(out, present):
             if source.get("in_dataset") and not (
                 file.is_file() and file_hash(file) == source["sha256"]
             ):
-                found.add(file.relative_to(out).parts[0])
-    return sorted(found)
+                changed.add(file.relative_to(out).parts[0])
+    return sorted(changed)
 
 
 def _rows(out):
@@ -145,8 +145,8 @@ def _results(out, results):
         row["link"] = page.relative_to(out).as_posix()
     peaks = read_text_table(beside(index, "desc-peaks_stat.tsv"), "peaks")
     texts = ("name", "atlas_label")
-    known = {key: text for key, text in peaks.iloc[0].items() if text}
-    first = {k: text if k in texts else float(text) for k, text in known.items()}
+    filled = {key: text for key, text in peaks.iloc[0].items() if text}
+    first = {k: text if k in texts else float(text) for k, text in filled.items()}
     row["peak"] = place_words(first)
     row[score] = format_number(first[score])
     if not of_films:
@@ -160,8 +160,8 @@ def _results(out, results):
     if row["picture"] is None:  # a surface
         return row
     n_classes = None if of_films else len(read_json(index)["classes"])
-    known = {"n_classes": n_classes, "confidence_level": 0.95}
-    verdict = decide({n: v.ravel() for n, v in scores.items()}, **known)
+    how = {"n_classes": n_classes, "confidence_level": 0.95}
+    verdict = decide({n: v.ravel() for n, v in scores.items()}, **how)
     n_known = int(np.isfinite(scores[score]).sum())
     if verdict.criterion:
         row["survive"] = f"{verdict.n_surviving:,} of {n_known:,}"
@@ -235,53 +235,53 @@ def analyze_group(
     Traceback (most recent call last):
     ValueError: no_such_folder has no results of participants; analyze them first
     """
-    asked = as_options(GroupOptions, analyze_group, options)
+    request = as_options(GroupOptions, analyze_group, options)
     out = Path(check_path(out, "out"))
     finish_interrupted(out, below=True)  # before anything is read
-    group = gather(out, asked)
+    group = gather(out, request)
     named = {kind: group.entities | {"desc": kind} for kind in _KINDS}
     files = {kind: ResultFiles.below(out, each) for kind, each in named.items()}
     for each in files.values():
-        each.check(overwrite=asked.overwrite)
-    made, described = _made(group, asked)
+        each.check(overwrite=request.overwrite)
+    made, described = _made(group, request)
     more = {}
-    if asked.report:
+    if request.report:
         drawn = {"labels_img": labels_img, "names": names, "bg_img": bg_img}
-        about = {"left_out": group.left_out, "links": _links(out, group.found)}
+        about = {"left_out": group.left_out, "links": _links(out, group.members)}
         page = make_group_page(list(made.values()), **drawn, **about)
         more[_PAGE] = page.save_as_html
-    table = _regions_of(out, group, asked)
+    table = _regions_of(out, group, request)
     if table is not None:
         more[_REGIONS] = table_writer(table)
-    _replace(out, files, group, (made, described, more), overwrite=asked.overwrite)
-    return made["accuracy"] if asked.is_comparison else _joined(made)
+    _replace(out, files, group, (made, described, more), overwrite=request.overwrite)
+    return made["accuracy"] if request.is_comparison else _joined(made)
 
 
-def _made(group, asked):
+def _made(group, request):
     """Return the RegionMaps of every analysis by kind, and the record of each."""
-    given, about, described = asked.by_kind(1 / group.n_classes), group.record, {}
-    if asked.is_comparison:
-        made = {"accuracy": _compared(group, given["accuracy"], asked)}
+    given, about, described = request.by_kind(1 / group.n_classes), group.record, {}
+    if request.is_comparison:
+        made = {"accuracy": _compared(group, given["accuracy"], request)}
     else:
-        made = _tested(group.found, group.imgs[0], given, asked.shared)
+        made = _tested(group.members, group.imgs[0], given, request.shared)
     for kind in made:
-        made_by = provenance(parameters=given[kind], random_state=asked.random_state)
+        made_by = provenance(parameters=given[kind], random_state=request.random_state)
         described[kind] = about | made_by
     return made, described
 
 
-def _tested(found, imgs, options, shared):
+def _tested(members, imgs, options, shared):
     """Return the RegionMaps of every analysis of the group, by its kind."""
-    indices = [str(index) for index, _ in found.values()]
+    indices = [str(index) for index, _ in members.values()]
     made = {
         "accuracy": second_level_test(imgs, **options["accuracy"], **shared),
         "information": group_information(indices, **options["information"], **shared),
     }
-    nulls = [beside(index, NULL) for index, _ in found.values()]
+    nulls = [beside(index, NULL) for index, _ in members.values()]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        asked = PrevalenceOptions(**options["prevalence"], **shared)
-        made["prevalence"] = saved_prevalence(indices, nulls, asked)
+        how = PrevalenceOptions(**options["prevalence"], **shared)
+        made["prevalence"] = saved_prevalence(indices, nulls, how)
     elif n_saved:
         logger.warning(
             "prevalence is left out: only %d of %d participants have permuted maps",
@@ -291,9 +291,9 @@ def _tested(found, imgs, options, shared):
     return made
 
 
-def _compared(group, options, asked):
+def _compared(group, options, request):
     """Return the RegionMaps of a contrast over participants, or within them."""
-    options, imgs, design = options | asked.shared, group.imgs, group.design
+    options, imgs, design = options | request.shared, group.imgs, group.design
     first, *paired = imgs
     if len(imgs) == 4:
         first, *paired = differences_of(*imgs[:2]), differences_of(*imgs[2:])
@@ -301,30 +301,30 @@ def _compared(group, options, asked):
         options["paired_imgs"] = paired[0]
     if design is not None:
         options |= {"contrast": design.contrast, "design_matrix": design.table}
-        if asked.contrast is None:  # a mean, which signs decide and no order
+        if request.contrast is None:  # a mean, which signs decide and no order
             options["errors"] = "symmetric"
     maps: Any = second_level_test(first, **options)
     if design is not None:
         maps.options["design"] = "; ".join(design.words)
     if len(imgs) > 1:
         words = "({} - {}) - ({} - {})" if len(imgs) > 2 else "{} - {}"
-        maps.options["within"] = words.format(*asked.within)
+        maps.options["within"] = words.format(*request.within)
     return maps
 
 
-def _regions_of(out, group, asked):
+def _regions_of(out, group, request):
     """Return all regions of all participants, with their table, None without atlas."""
     parts = []
-    for number, found in enumerate(group.cells):
-        for name, (index, _) in found.items():
+    for number, members in enumerate(group.cells):
+        for name, (index, _) in members.items():
             if not beside(index, _TABLE).is_file():
                 return None
             own = pd.read_csv(beside(index, _TABLE), sep="\t")
             if len(group.cells) > 1:
-                own.insert(0, "analysis", asked.within[number])
+                own.insert(0, "analysis", request.within[number])
             own.insert(0, "participant_id", name)
             parts.append(own)
-    people = read_participants(asked.participants_table, out)
+    people = read_participants(request.participants_table, out)
     people = people[people.columns.difference(parts[0].columns, sort=False)]
     return pd.concat(parts).join(people, on="participant_id")
 
@@ -338,9 +338,9 @@ def _joined(made):
     return joined
 
 
-def _links(out, found):
+def _links(out, members):
     """Return the addresses of participants' own pages, seen from the group's folder."""
-    pages = {name: beside(index, _REPORT) for name, (index, _) in found.items()}
+    pages = {name: beside(index, _REPORT) for name, (index, _) in members.items()}
     return {
         name: Path(os.path.relpath(page, out / "group")).as_posix()
         for name, page in pages.items()

@@ -35,14 +35,14 @@ NULL = "desc-null_stat.npy"
 _FEW = 12  # conditions that a line can name
 
 
-def check_members(out, found, left_out):
-    """Tell who is left out; ValueError if fewer than two are left in `found`."""
+def check_members(out, members, left_out):
+    """Tell who is left out; ValueError if fewer than two are left in `members`."""
     for name, reason in left_out.items():
         logger.warning("%s is left out of the group: %s", name, reason)
-    if len(found) < 2:
+    if len(members) < 2:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(
-            f"{out} has {len(found)} participants to put together, at least two are "
+            f"{out} has {len(members)} participants to put together, at least two are "
             f"needed ({reasons}); analyze more"
         )
 
@@ -51,8 +51,8 @@ def differences(cells, allow_mixed):
     """Return what differs among members, and is allowed, in words by name."""
     analyses: list[tuple] = []
     mixed: dict[str, str] = {}
-    for found in cells:
-        own = [(name, _about(path)) for name, (path, _) in found.items()]
+    for members in cells:
+        own = [(name, _about(path)) for name, (path, _) in members.items()]
         mixed |= check_alike(own, "participants", allow_mixed=allow_mixed)
         analyses += own
     if len(cells) > 1:
@@ -88,7 +88,7 @@ def _analyses(out, participants, wanted, left_out):
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
     needed = {f"{key}-{label}" for key, label in wanted.items() if label is not None}
-    found = {}
+    members = {}
     for label in labels:
         name = f"sub-{label}"
         own = [
@@ -105,12 +105,12 @@ def _analyses(out, participants, wanted, left_out):
         if not own:
             left_out[name] = _reason(records, label, wanted)
         elif own[0].is_file():
-            found[name] = own[0], tuple(read_json(own[0])["classes"])
+            members[name] = own[0], tuple(read_json(own[0])["classes"])
         else:
             left_out[name] = (
                 "its maps are of films: give them to neuroextrap group, not bids"
             )
-    return of_majority(found, left_out)
+    return of_majority(members, left_out)
 
 
 def _reason(records, label, wanted):
@@ -125,21 +125,21 @@ def _reason(records, label, wanted):
     return f"no results of {f'{named} alone' if named else 'an analysis'}"
 
 
-def of_majority(found, left_out):
+def of_majority(members, left_out):
     """Return the participants whose classes most have; the others are left out."""
-    counts = Counter(classes for _, classes in found.values())
+    counts = Counter(classes for _, classes in members.values())
     if not counts:
-        return found
+        return members
     (usual, n), *_ = counts.most_common(1)
-    if 2 * n <= len(found):
+    if 2 * n <= len(members):
         raise ValueError(
             f"participants have {len(counts)} different sets of conditions and none is "
             "that of a majority; analyze the same ones (classes, --classes)"
         )
-    for name, (_, classes) in found.items():
+    for name, (_, classes) in members.items():
         if classes != usual:
             left_out[name] = _difference(classes, usual)
-    return {name: entry for name, entry in found.items() if entry[1] == usual}
+    return {name: entry for name, entry in members.items() if entry[1] == usual}
 
 
 def _difference(classes, usual):
@@ -171,14 +171,14 @@ class Members:
     entities: dict  # of the group's files
 
     @property
-    def found(self):
+    def members(self):
         """The first analysis of everyone."""
         return self.cells[0]
 
     @property
     def n_classes(self):
         """Number of classes."""
-        return len(next(iter(self.found.values()))[1])
+        return len(next(iter(self.members.values()))[1])
 
     @property
     def imgs(self):
@@ -190,7 +190,7 @@ class Members:
         """What sidecars say of the members and their design."""
         maps = chain(*map(_accuracy_of, self.cells))
         about = origin_of({"imgs": list(maps)}).sidecar()
-        about |= {"participants": list(self.found), "left_out": self.left_out}
+        about |= {"participants": list(self.members), "left_out": self.left_out}
         about["mixed"] = list(self.mixed)
         if self.design is not None:
             rows = self.design.table.round(6)
@@ -199,51 +199,51 @@ class Members:
         return about
 
 
-def gather(out, asked):
+def gather(out, given):
     """Return the Members of a group as GroupOptions ask; ValueError if too few."""
     left_out: dict[str, str] = {}
-    cells = [_analyses(out, asked.participants, cell, left_out) for cell in asked.cells]
+    cells = [_analyses(out, given.participants, cell, left_out) for cell in given.cells]
     members = [name for name in cells[0] if name not in left_out]
-    design = _design_of(out, asked, {name: cells[0][name] for name in members})
+    design = _design_of(out, given, {name: cells[0][name] for name in members})
     left_out |= {} if design is None else design.left_out
     members = [name for name in members if name not in left_out]
     cells = [{name: cell[name] for name in members} for cell in cells]
     check_members(out, cells[0], left_out)
-    mixed = differences(cells, asked.allow_mixed)
+    mixed = differences(cells, given.allow_mixed)
     entities = shared_entities(chain(*map(_accuracy_of, cells)))
     entities.pop("desc")
-    if asked.is_comparison:
-        entities["contrast"] = _contrast_label(asked)
+    if given.is_comparison:
+        entities["contrast"] = _contrast_label(given)
     return Members(cells, left_out, mixed, design, entities)
 
 
-def _maps_of(found):
+def _maps_of(members):
     """Return participants' maps of accuracy, paths or, on surfaces, images."""
     return [
         path if path.endswith(_ACCURACY) else read_maps(path)["accuracy"]
-        for path in _accuracy_of(found)
+        for path in _accuracy_of(members)
     ]
 
 
-def _accuracy_of(found):
+def _accuracy_of(members):
     """Return the files of participants' accuracy: maps, of surfaces lists of them."""
-    paths = [(beside(i, _ACCURACY), beside(i, _MAPS)) for i, _ in found.values()]
+    paths = [(beside(i, _ACCURACY), beside(i, _MAPS)) for i, _ in members.values()]
     return [str(volume if volume.is_file() else maps) for volume, maps in paths]
 
 
-def _design_of(out, asked, found):
+def _design_of(out, request, members):
     """Return the CohortDesign of participants, None for a mean; measures are added."""
-    if asked.contrast is None and not asked.covariates:
+    if request.contrast is None and not request.covariates:
         return None
-    table = read_participants(asked.participants_table, out)
-    known = {out / f"{k}_{ANALYSIS}": v for k, v in results_on_record(out).items()}
-    absent, own = set(found) - set(table.index), set(MEASURES) & set(table)
-    table = table.reindex(list(found)).astype(object)
-    lost = dict(zip(found, voxels_lost(_maps_of(found)), strict=True))
+    table = read_participants(request.participants_table, out)
+    recorded = {out / f"{k}_{ANALYSIS}": v for k, v in results_on_record(out).items()}
+    absent, own = set(members) - set(table.index), set(MEASURES) & set(table)
+    table = table.reindex(list(members)).astype(object)
+    lost = dict(zip(members, voxels_lost(_maps_of(members)), strict=True))
     for name in [name for name in MEASURES if name not in table]:
-        values = {each: known[path].get(name) for each, (path, _) in found.items()}
+        values = {each: recorded[path].get(name) for each, (path, _) in members.items()}
         table[name] = pd.Series(lost if name == "voxels_lost" else values)
-    design = make_design(table, list(found), asked.contrast, asked.covariates)
+    design = make_design(table, list(members), request.contrast, request.covariates)
     for name in own & set(design.table):
         raise ValueError(f"{name} is a column of the table and measured; rename it")
     for name in absent & set(design.left_out):
@@ -252,11 +252,11 @@ def _design_of(out, asked, found):
     return design
 
 
-def _contrast_label(asked):
+def _contrast_label(request):
     """Return the label of a comparison in the names of files."""
-    given = asked.contrast or (["mean"] if asked.covariates else [])
+    given = request.contrast or (["mean"] if request.covariates else [])
     parts = [given] if isinstance(given, str) else list(given)
-    within = [each.replace("-", "") for each in asked.within]
+    within = [each.replace("-", "") for each in request.within]
     sides = [" - ".join(within[i : i + 2]) for i in range(0, len(within), 2)]
     parts += [" against ".join(sides)] if len(within) > 1 else []
     words = " and ".join(parts).replace(" - ", " minus ").replace("-", " minus ")

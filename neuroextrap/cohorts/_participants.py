@@ -113,7 +113,7 @@ def analyze_participants(
     Traceback (most recent call last):
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
-    asked = as_options(ParticipantOptions, analyze_participants, options)
+    given = as_options(ParticipantOptions, analyze_participants, options)
     of_betas = check_choice(samples, "samples", (*SAMPLES, "betas")) == "betas"
     all_volumes = of_betas or isinstance(analysis, ContinuousEncoding)
     made_as = "volumes" if all_volumes else samples
@@ -121,31 +121,31 @@ def analyze_participants(
     confounds = check_names(confounds, "confounds")
     check_path(out, "out")
     check_path(derivatives, "derivatives")
-    labels = _labels(asked.participants, find_participants(derivatives))
-    part = parse_shard(asked.shard)
+    labels = _labels(given.participants, find_participants(derivatives))
+    part = parse_shard(given.shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
-    analysis, stimuli = analysis_of(analysis, asked, samples)
+    analysis, stimuli = analysis_of(analysis, given, samples)
     made_by = replace(made_by, exclude=made_by.excluded)
     if isinstance(stimuli, FilmDesign):
         analysis = cleaning_by(analysis, made_by)
     request = Request(
-        asked=asked,
+        cohort=given,
         derivatives=Path(derivatives),
         out=Path(out),
-        raw=find_raw(derivatives) if asked.raw is None else Path(asked.raw),
-        filters=read_filters(asked.filters, asked.filter_file),
+        raw=find_raw(derivatives) if given.raw is None else Path(given.raw),
+        filters=read_filters(given.filters, given.filter_file),
         confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,
         options=made_by,
         of_betas=of_betas,
     )
-    if asked.save_null and not request.analysis.n_permutations:
+    if given.save_null and not request.analysis.n_permutations:
         raise ValueError(
             "save_null=True needs permutations; give an analysis with n_permutations "
             "(--n-permutations)"
         )
-    if asked.dry_run:
+    if given.dry_run:
         return records.outcome_table(_planned(request, labels), _COST[1:])
     _check_anyone(request, labels)
     records.prepare_dataset(out, derivatives)
@@ -194,13 +194,13 @@ def _outcome(participant, causes):
     start, name = time.monotonic(), f"sub-{participant.label}"
     try:
         finish_interrupted(participant.request.out / name, below=True)
-        participant = participant.found()
+        participant = participant.with_files()
         _check_record(participant)
         if _is_done(participant):
             entry = records.entry_of(participant, "skipped", start)
             _mend_record(participant, entry)
             return entry
-        participant.files.check(overwrite=participant.request.asked.overwrite)
+        participant.files.check(overwrite=participant.request.cohort.overwrite)
         logger.info("%s: %d runs", name, participant.n_runs)
         with participant.working_folder() as folder:
             fitted, origin = participant.fit(folder)
@@ -228,9 +228,9 @@ def _write_record(participant, entry, *, failed=False):
 
 def _check_record(participant):
     """Raise if the record of this name is of other results that are there."""
-    known, out = participant.outcome, participant.request.out
-    own, is_done = participant.results, known.get("status") == "done"
-    other = known.get("results", own)
+    outcome, out = participant.outcome, participant.request.out
+    own, is_done = participant.results, outcome.get("status") == "done"
+    other = outcome.get("results", own)
     if is_done and other != own and records.written(out, other):
         raise ValueError(
             f"{out} has other results on record as {participant.record_name} ({other}),"
@@ -241,21 +241,21 @@ def _check_record(participant):
 
 def _mend_record(participant, entry):
     """Write the record of results that are there, unless it is theirs."""
-    known = participant.outcome
+    outcome = participant.outcome
     own = ("done", participant.identity, participant.results)
-    if tuple(known.get(key) for key in ("status", "identity", "results")) != own:
+    if tuple(outcome.get(key) for key in ("status", "identity", "results")) != own:
         _write_record(participant, entry | {"status": "done"})
 
 
 def _is_done(participant):
     """Return whether results of the same files and options are there."""
     needed = [participant.files.path(PROVENANCE_FILE)]
-    if participant.request.asked.save_null:
+    if participant.request.cohort.save_null:
         needed.append(participant.files.path(NULL_FILE))
     if not all(each.is_file() for each in needed):
         return False
-    known = read_json(needed[0]).get("samples", {}).get("identity")
-    return known == participant.identity
+    identity = read_json(needed[0]).get("samples", {}).get("identity")
+    return identity == participant.identity
 
 
 def _write(fitted: Any, origin, participant, folder, entry):
@@ -274,8 +274,8 @@ def _write(fitted: Any, origin, participant, folder, entry):
     for name in (NULL_FILE, f"{NULL_FILE}.json"):
         if (folder / name).is_file():
             more[name] = partial(shutil.move, folder / name)
-    asked = participant.request.asked
-    if asked.report:
+    options = participant.request.cohort
+    if options.report:
         page = fitted.generate_report(title=f"sub-{participant.label}")
         more["report.html"] = page.save_as_html
     samples = {**origin.samples, "identity": participant.identity}
@@ -283,12 +283,12 @@ def _write(fitted: Any, origin, participant, folder, entry):
     # the page of all is of what was there before: it goes, and is made at the end
     elsewhere = {"record.toml": record, INDEX: out / INDEX}
     # so do all records of what is replaced
-    for name, known in records.read_records(out).items():
-        if known.get("outcome", {}).get("results") == participant.results:
+    for name, earlier in records.read_records(out).items():
+        if earlier.get("outcome", {}).get("results") == participant.results:
             elsewhere[f"{name}.toml"] = records.record_path(out, name)
     write(
         out,
-        overwrite=asked.overwrite,
+        overwrite=options.overwrite,
         bids=participant.bids,
         origin=replace(origin, samples=samples),
         more=more,
@@ -306,7 +306,7 @@ def _planned(request, labels):
     for label in labels:
         start, participant, reason = time.monotonic(), Participant(request, label), ""
         try:
-            participant = participant.found()
+            participant = participant.with_files()
             classes[f"sub-{label}"] = None, _classes(participant)
             cost = _cost(participant) if cost is None else cost
         except Exception as error:  # told in the table
@@ -365,7 +365,7 @@ def _cost(participant):
     reading = time.monotonic() - start
     cost, n_tested = _cost_of_samples(participant, samples)
     n_numbers = _N_MAPS * cost["n_features"] + cost["n_regions"] * n_tested
-    if request.asked.save_null:
+    if request.cohort.save_null:
         n_numbers += cost["n_regions"] * cost["n_permutations"]
     memory = int(cost["memory"]) + samples.data.nbytes
     return _entry(reading + float(cost["seconds"]), memory, n_numbers)

@@ -15,6 +15,7 @@ import neuroextrap
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
+from neuroextrap.group._alike import MadeOf
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_runs import find_betas, find_runs, fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples
@@ -45,7 +46,7 @@ _VERSIONS = ("ce", "rec", "echo", "part", "res", "den", "desc")
 class Request:
     """The analysis of every participant, as asked for."""
 
-    asked: Any  # ParticipantOptions
+    cohort: Any  # ParticipantOptions
     derivatives: Path
     out: Path
     raw: Any
@@ -91,8 +92,8 @@ class Participant:
     def find(self):
         """Return runs, conditions of betas, and why further runs are left out."""
         request, label = self.request, self.label
-        asked, filters = request.asked, request.filters
-        wanted = {"task": asked.task, "space": asked.space, "ses": asked.sessions}
+        chosen, filters = request.cohort, request.filters
+        wanted = {"task": chosen.task, "space": chosen.space, "ses": chosen.sessions}
         conditions, left_out = None, ()
         if request.of_betas:
             runs, conditions = find_betas(request.derivatives, label, wanted, filters)
@@ -105,7 +106,7 @@ class Participant:
         _check_files(request, runs)
         return runs, conditions, left_out
 
-    def found(self):
+    def with_files(self):
         """Return the same with files, hashed; ValueError if they cannot be used."""
         request = self.request
         runs, conditions, left_out = self.find()
@@ -117,14 +118,14 @@ class Participant:
         for key in ("desc", "contrast", "stat", "hemi"):
             bids.pop(key, None)
         decided = _identity(request, runs), _made_of(request, runs)
-        known = runs, conditions, left_out, bids, *decided
-        return Participant(request, self.label, *known)
+        parts = runs, conditions, left_out, bids, *decided
+        return Participant(request, self.label, *parts)
 
     @property
     def record_name(self):
         """What the record is called: what was chosen is said."""
-        asked = self.request.asked
-        chosen = {"ses": "x".join(asked.sessions or ()), "task": asked.task}
+        options = self.request.cohort
+        chosen = {"ses": "x".join(options.sessions or ()), "task": options.task}
         return "_".join([self.label, *(f"{k}-{v}" for k, v in chosen.items() if v)])
 
     def record_path(self, *, failed=False):
@@ -208,19 +209,19 @@ class Participant:
     def labels(self):
         """Return label and run of every sample, no data of the images read."""
         imgs, tables, mask = self._data()
-        found = labels_of_samples(imgs, tables, self.options)
+        labels = labels_of_samples(imgs, tables, self.options)
         if mask is not None:
             resolve_masker(mask, imgs)  # checks that images lie on its grid
-        return found
+        return labels
 
     def fit(self, folder):
         """Return the fitted analysis and its Origin; `folder` holds unfinished work."""
         request, analysis = self.request, clone(self.request.analysis)
         if request.of_films:
             return request.stimuli.fit(self, analysis.set_params(mask=self.mask))
-        if request.asked.work_dir is not None:
+        if request.cohort.work_dir is not None:
             analysis.set_params(checkpoint=folder / "checkpoint")
-        if request.asked.save_null:
+        if request.cohort.save_null:
             analysis = with_parameters(analysis, save_null=folder / NULL_FILE)
         if request.stimuli is not None:
             return request.stimuli.fit(self, analysis)
@@ -232,7 +233,7 @@ class Participant:
     @contextmanager
     def working_folder(self):
         """Yield a folder for work in progress, removed when all ends well."""
-        given = self.request.asked.work_dir
+        given = self.request.cohort.work_dir
         root = self.request.out / ".work" if given is None else Path(given)
         folder = root / f"sub-{self.label}-{self.identity[:16]}"
         tried_again(folder.mkdir, parents=True, exist_ok=True)
@@ -268,15 +269,15 @@ def _with_events(request, runs):
     """Return at least two runs whose events are known, and why others are left out."""
     lacking = {run.bold: _lack_of_events(request, run) for run in runs}
     reasons = {bold: reason for bold, reason in lacking.items() if reason}
-    found = {run.bold: run for run in runs if run.bold not in reasons}
-    if reasons and len(found) < 2:
+    usable = {run.bold: run for run in runs if run.bold not in reasons}
+    if reasons and len(usable) < 2:
         raise ValueError(next(iter(reasons.values())))
-    tables = [run.events for run in found.values()]
-    by_run = zip(found, late_events([*found], tables, request.options), strict=True)
+    tables = [run.events for run in usable.values()]
+    by_run = zip(usable, late_events([*usable], tables, request.options), strict=True)
     late = {bold: reason for bold, reason in by_run if reason}
-    if len(found) - len(late) < 2:
+    if len(usable) - len(late) < 2:
         late = {}
-    kept = [run for bold, run in found.items() if bold not in late]
+    kept = [run for bold, run in usable.items() if bold not in late]
     reasons |= late
     return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
 
@@ -303,8 +304,8 @@ def _identity(request, runs):
     files: list = []
     for run in runs:
         paths = [run.bold, str(other_hemisphere(run.bold)), run.events, run.mask]
-        known = dict.fromkeys([*paths, run.confounds])
-        files.append([describe_file(path) for path in known if path is not None])
+        own = dict.fromkeys([*paths, run.confounds])
+        files.append([describe_file(path) for path in own if path is not None])
     if request.of_films:
         files += [[request.stimuli.is_tested(run) for run in runs]]
         files += [list(map(describe_file, request.stimuli.check(runs)))]
@@ -327,7 +328,7 @@ def _made_of(request, runs):
         described = "brain masks of all runs" if beside else "computed from the images"
     elif isinstance(described, dict):
         described = described.get("sha256", described)
-    found = {
+    numbered = {
         (run.entities.get("ses", ""), number)
         for run in runs
         for number in _runs_in(run, request.of_betas)
@@ -337,16 +338,17 @@ def _made_of(request, runs):
         for run in runs
     }
     stimuli = {} if request.stimuli is None else request.stimuli.identity
-    return {
-        "task": runs[0].entities.get("task"),
-        "runs": dict(sorted(Counter(session for session, _ in found).items())),
-        "mask": described,
-        "versions": sorted(versions),
-        "confounds": sorted(request.confounds),
-        "features": [stimuli.get(name) for name in ("features", "names")],
-        "stimulus_column": stimuli.get("column"),
-        "n_folds": stimuli.get("n_folds"),
-    }
+    made_of = MadeOf(
+        task=runs[0].entities.get("task"),
+        runs=dict(sorted(Counter(session for session, _ in numbered).items())),
+        mask=described,
+        versions=sorted(versions),
+        confounds=sorted(request.confounds),
+        features=[stimuli.get(name) for name in ("features", "names")],
+        stimulus_column=stimuli.get("column"),
+        n_folds=stimuli.get("n_folds"),
+    )
+    return made_of._asdict()
 
 
 def _runs_in(run, of_betas):

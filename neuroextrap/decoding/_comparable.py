@@ -4,17 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap._parameter_table import RESOURCE, parameters
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._validation import check_choice
 
-OF_FILES = "checkpoint", "save_null", "shard"
-"""Parameters of runs that are kept or divided."""
-EXTRA = tuple(row.name for row in parameters("searchlight") if row.extra)
-"""Parameters that ask for more than plain maps."""
+_EXTRA = [row for row in parameters("searchlight") if row.extra]
+EXTRA = tuple(row.name for row in _EXTRA)
+"""Parameters that ask for more than the maps of one whole run."""
+OF_FILES = tuple(row.name for row in _EXTRA if row.role == RESOURCE)
+"""Those of a run that is kept in files or divided."""
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
@@ -71,14 +72,14 @@ class Shared(NamedTuple):
         pairs = _region_pairs(runs, regions)
         units, what = _units_of_both(runs, unit, paired)
         shared = cls(runs, pairs, size, units, what, paired is not None)
-        if not shared.known.any():
+        if not shared.analyzed.any():
             raise ValueError(
                 "no region was analyzed by both searchlights; use a smaller min_voxels"
             )
         return shared
 
     @property
-    def known(self):
+    def analyzed(self):
         """Which pairs are of regions with enough usable features, (n_pairs,)."""
         analyzed = [
             np.isin(rows, run.analyzed)
@@ -161,8 +162,8 @@ def _given_pairs(regions, runs):
         )
     pairs = []
     for pair in regions:
-        known = zip(pair, runs, strict=True)
-        pairs.append([find_region(r, run.choice, run.masker, None) for r, run in known])
+        sides = zip(pair, runs, strict=True)
+        pairs.append([find_region(r, run.choice, run.masker, None) for r, run in sides])
     return tuple(np.transpose(pairs))
 
 

@@ -27,8 +27,9 @@ from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
 
 _FEW = 4
-# what an analysis of one accuracy by folds of its own does not use
-_UNUSED = {"cv", "statistic", "checkpoint", *EXTRA} - {"n_permutations", "save_null"}
+UNUSED_ACROSS = "cv", "statistic"
+"""Parameters of other folds and tests than those of two conditions."""
+_UNUSED = {*UNUSED_ACROSS, *EXTRA} - {"save_null"}
 _ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe"
 
@@ -239,7 +240,7 @@ def _score(run, weights, exchanges, save_null):
     n, given = run.choice.n_regions, (*run.data, run.analyzed, weights)
     with null_file(save_null, len(exchanges), n) as null:
         counted = NamedCounts(n, exchanges, null)
-        for part, found in choice_tables(*given, n_jobs=run.n_workers):
-            counted.add(found[:, :, 0], found[:, :, 1], part)
+        for part, wins in choice_tables(*given, n_jobs=run.n_workers):
+            counted.add(wins[:, :, 0], wins[:, :, 1], part)
     n_voxels = {"n_voxels": run.usable.n_features.astype(float)}
     return counted.scores() | n_voxels, counted.counts.maxima

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
+from neuroextrap.analysis._parameters import ComparisonOptions
 from neuroextrap.analysis._region_maps import RegionMaps, exchange_test, maps_of_regions
 from neuroextrap.decoding._comparable import Shared, check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
@@ -21,22 +22,20 @@ from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.stats._arrangements import two_sample_exchange_test
 from neuroextrap.stats._null_counts import round_ties
-from neuroextrap.stats._validation import check_choice, check_flags, check_integer
+from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._validation import check_choice, check_flags
 
 
-def compare_decoders(  # noqa: PLR0913
+@takes_options(ComparisonOptions)
+def compare_decoders(
     first: Any,
     second: Any,
     *,
     paired: str | None = "samples",
-    statistic: str | int = "accuracy",
     regions: ArrayLike | None = None,
     unit: str | None = None,
-    n_permutations: int = 1000,
-    two_sided: bool = True,
     step_down: bool = False,
-    n_jobs: int = 1,
-    random_state: int | np.random.Generator | None = 0,
+    **options: Any,
 ) -> RegionMaps:
     """Test which of two decoders identifies better, in every region.
 
@@ -75,18 +74,9 @@ def compare_decoders(  # noqa: PLR0913
         of the searchlights) or of a run (``groups``). If None, runs where there are at
         least six (fewer cannot give a two-sided p-value of .05), else blocks where the
         searchlights have them, else samples.
-    n_permutations : int, default=1000
-        Number of random exchanges; all of them where there are no more.
-    two_sided : bool, default=True
-        Whether a difference in either direction counts; False asks whether ``first`` is
-        better.
     step_down : bool, default=False
         Whether to compute step-down p-values too, which are never larger than the
         family-wise ones.
-    n_jobs : int, default=1
-        Number of joblib threads over regions. Does not affect results.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the exchanges.
 
     Returns
     -------
@@ -152,18 +142,14 @@ def compare_decoders(  # noqa: PLR0913
     >>> float(found["p_value_fwe"][0])
     0.025
     """
-    options = {
-        "n_permutations": check_integer(n_permutations, "n_permutations", minimum=1),
-        "two_sided": two_sided,
-        "step_down": step_down,
-    }
-    check_flags(two_sided=two_sided, step_down=step_down)
-    asked = {"paired": paired, "statistic": statistic, "unit": unit}
+    given = as_options(ComparisonOptions, compare_decoders, options)
+    check_flags(step_down=step_down)
+    recorded = {"paired": paired, "statistic": given.statistic, "unit": unit}
     check_choice(paired, "paired", ("samples", "runs", None))
     check_searchlight(first, "first")
     check_searchlight(second, "second")
     lights = first, second
-    shared = Shared.of((first.run_, second.run_), regions=regions, **asked)
+    shared = Shared.of((first.run_, second.run_), regions=regions, **recorded)
     if first is second and (regions is None or paired != "samples"):
         raise ValueError(
             "first and second are one searchlight, which would be compared with "
@@ -171,17 +157,17 @@ def compare_decoders(  # noqa: PLR0913
             "fit two, or give regions, to compare two regions on the same samples"
         )
     approximate = any(run.plan.design.tests_what_trains for run in shared.runs)
-    sampled = options | {"cross_validated": approximate, "random_state": random_state}
-    scores, tested, n_units = _tested(lights, shared, n_jobs, sampled)
-    asked |= {"unit": shared.unit} | options
-    asked |= {"approximate": approximate, "n_units": n_units}
+    how = {"step_down": step_down, "cross_validated": approximate}
+    scores, tested, n_units = _tested(lights, shared, given, how)
+    recorded |= given.recorded | {"unit": shared.unit, "step_down": step_down}
+    recorded |= {"approximate": approximate, "n_units": n_units}
     return _maps(
         lights,
         shared,
         scores,
         of_pairs=regions is not None,
-        parameters=asked,
-        random_state=random_state,
+        parameters=recorded,
+        random_state=given.random_state,
         findings=_findings(lights, approximate, shared.size),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
@@ -202,10 +188,10 @@ def fit_to_compare(lights, data, **shared):
         light._complete(run, imgs=imgs)
 
 
-def _tested(lights, shared, n_jobs, options):
+def _tested(lights, shared, options, how):
     """Return numbers (n_pairs,) by name, the test, and the number of units."""
-    known = shared.known
-    accuracy, outcomes = _outcomes(shared, known, n_jobs)
+    analyzed = shared.analyzed
+    accuracy, outcomes = _outcomes(shared, analyzed, options.n_jobs)
     test: Any = stats.paired_sign_flip_test
     if not shared.same_units:
         n_first = int(shared.units[0].max()) + 1
@@ -214,11 +200,11 @@ def _tested(lights, shared, n_jobs, options):
         light.region_scores_["implied_information"][rows]
         for light, rows in zip(lights, shared.pairs, strict=True)
     ]
-    found = exchange_test(known, accuracy, outcomes, information, test=test, **options)
-    return *found, outcomes.shape[1]
+    given = accuracy, outcomes, information, options
+    return *exchange_test(analyzed, *given, test=test, **how), outcomes.shape[1]
 
 
-def _outcomes(shared, known, n_jobs):
+def _outcomes(shared, analyzed, n_jobs):
     """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
 
     Differences, where units are the same; else those of the first, then the second.
@@ -231,7 +217,7 @@ def _outcomes(shared, known, n_jobs):
         share = np.zeros((len(place), place.max() + 1))
         share[np.arange(len(place)), place] = weights[-1][:, 0]
         shares.append(share if same else share * share.shape[1])
-        given = (chances, *run.data, rows[known], size)
+        given = (chances, *run.data, rows[analyzed], size)
         streams.append(map_parts(*given, n_jobs=n_jobs))
     accuracy, outcomes = [], []
     for (_, one), (_, two) in zip(*streams, strict=True):
@@ -273,12 +259,13 @@ def _maps(lights, shared, scores, *, of_pairs, parameters, **about):
 
 def _findings(lights, approximate, size):
     """Return what is worth knowing of comparing accuracy among `size` classes."""
-    found, n_classes = [], len(lights[0].classes_)
+    findings, n_classes = [], len(lights[0].classes_)
     if size < n_classes and not all(x.run_.plan.kernel.marginal for x in lights):
-        found.append(not_marginal_below(n_classes, size, ("*accuracy*", "p_value*")))
+        findings.append(not_marginal_below(n_classes, size, ("*accuracy*", "p_value*")))
     for each in lights[0].findings_ + lights[1].findings_:
         if each.touches("p_value_fwe") and each.name != "not_marginal":
-            found.append(each)
+            findings.append(each)
         elif each.touches("implied_information"):
-            found.append(each._replace(maps=("information_difference",)))
-    return list(dict.fromkeys([*found, *([TRAINED_ON_TESTS] if approximate else [])]))
+            findings.append(each._replace(maps=("information_difference",)))
+    findings += [TRAINED_ON_TESTS] if approximate else []
+    return list(dict.fromkeys(findings))

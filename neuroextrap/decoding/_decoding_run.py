@@ -69,7 +69,7 @@ class DecodingRun(RegionRun):
     def all_notes(self, further=()):
         """Return notes of findings, and those of the run but that of bounds=None."""
         of_samples = (note for note in self.notes if "bounds=None" not in note)
-        return *(found.note for found in (*self.findings, *further)), *of_samples
+        return *(finding.note for finding in (*self.findings, *further)), *of_samples
 
     def findings_of_outcomes(self):
         """Return Findings, 0 or 1, about outcomes that depend on their run.

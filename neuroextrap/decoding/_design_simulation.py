@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import Regions
+from neuroextrap.analysis._parameters import Regions, of_arrays, with_parameters
 from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._ensemble import rows_of_sets
@@ -110,14 +109,14 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     run = plan_decoding(searchlight, imgs, y, groups, order)
     drawn = rng.choice(run.analyzed, n_regions, replace=n_regions > len(run.analyzed))
     noise, planned = _Noise.of(run, drawn, rng), _planned(searchlight, run.labels)
-    found: dict[float, list[dict]] = {effect: [] for effect in (0.0, *sizes)}
+    simulated: dict[float, list[dict]] = {effect: [] for effect in (0.0, *sizes)}
     size = min(int(np.diff(run.usable.regions.indptr).max()), _MOST_FEATURES)
     n_parts = min(n_regions, -(-n_regions * size * len(run.rows) // _MOST_NUMBERS))
     for some in np.array_split(drawn, n_parts):
         samples = [noise.draw(run.rows[:, _members(run, i, rng)], rng) for i in some]
-        for effect, parts in found.items():
+        for effect, parts in simulated.items():
             parts.append(_analyze(planned, samples, effect, run.labels, rng))
-    table = _proportions(found, chance=1 / len(run.classes))
+    table = _proportions(simulated, chance=1 / len(run.classes))
     table.attrs["correlation"] = noise.correlation
     return table
 
@@ -202,34 +201,32 @@ def _inverse(function, value):
 
 def _planned(searchlight, labels):
     """Return the planned analysis as one of arrays and class codes."""
-    none = ("mask", "labels_img", "process_mask_img", "noise_covariance")
-    none += ("classes", "keep", "checkpoint", "shard")
-    plain = dict.fromkeys(none) | {"random_state": 0, "verbose": 0}
-    return clone(searchlight).set_params(**plain, blocks=labels.blocks)
+    kept = {"n_jobs": searchlight.n_jobs, "blocks": labels.blocks}
+    return with_parameters(of_arrays(searchlight), classes=None, random_state=0, **kept)
 
 
 def _analyze(planned, samples, effect, labels, rng):
     """Analyze noise with patterns of the classes; return scores and their maxima."""
-    shown = [
+    responses = [
         x + effect * rng.normal(size=(labels.codes.max() + 1, x.shape[1]))[labels.codes]
         for x in samples
     ]
-    edges = np.cumsum([x.shape[1] for x in shown])
+    edges = np.cumsum([x.shape[1] for x in responses])
     regions = rows_of_sets(np.split(np.arange(edges[-1]), edges[:-1]), edges[-1])
     planned.set_params(regions=Regions(regions=regions, min_voxels=1))
     with warnings.catch_warnings():  # the examination has said what is doubtful
         warnings.simplefilter("ignore", UserWarning)
-        planned.fit(np.hstack(shown), labels.codes, groups=labels.groups)
+        planned.fit(np.hstack(responses), labels.codes, groups=labels.groups)
     score = planned.results_.scores.score
     return planned.region_scores_ | {"score": score, "maxima": planned.null_maxima_}
 
 
-def _proportions(found, *, chance):
+def _proportions(simulated, *, chance):
     """Return the table of effects and how often they are found."""
     import pandas as pd
 
     rows = {}
-    for effect, parts in found.items():
+    for effect, parts in simulated.items():
         names = {"score", *_COLUMNS} & parts[0].keys() - {"p_value_fwe"}
         of_all = {n: np.concatenate([part[n] for part in parts]) for n in names}
         row = rows[effect] = {"accuracy": of_all["accuracy"].mean()}

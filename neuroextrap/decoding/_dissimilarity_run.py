@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 from scipy.stats import rankdata
 
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
@@ -146,15 +147,13 @@ def measure_dissimilarities(light, imgs, y, groups, order):
     cell = row_codes(labels.groups)
     present = _checked_pairs(labels, cell)
     models, exchanges, features = _exchanged_models(light, labels.classes)
-    shared = light.get_params()
-    for own in ("models", "method", "n_permutations"):
-        del shared[own]
-    searchlight = IdentificationSearchLight(**shared, bounds=None)
-    run = plan_decoding(searchlight, imgs, y, groups, order)
+    shared = taken_by(IdentificationSearchLight, light.get_params(deep=False))
+    plain = shared | {"n_permutations": 0, "bounds": None}
+    run = plan_decoding(IdentificationSearchLight(**plain), imgs, y, groups, order)
     few: tuple = ()
     if exchanges.are_all:
-        found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
-        few = (found._replace(remedy="more classes have more orders"),)
+        doubt = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
+        few = (doubt._replace(remedy="more classes have more orders"),)
     tell(few)
     splits = halves(present)
     parts = [present, *(half for split in splits for half in split)]
@@ -193,7 +192,7 @@ def _compared(light, run, operator, features):
             agreement = round_ties(compared @ model)
             counts[name].score[some] = agreement[:, 0]
             counts[name].add(agreement[:, 1:], 0, some)
-    known = np.isin(np.arange(run.choice.n_regions), rows)
+    analyzed = np.isin(np.arange(run.choice.n_regions), rows)
     scores = {"mean_dissimilarity": distances.mean(axis=1)}
     if operator.shape[0] > distances.shape[1]:
         scores["noise_ceiling"] = ceiling
@@ -202,22 +201,22 @@ def _compared(light, run, operator, features):
         if len(count.maxima):
             numbers += [count.p_value(), count.p_value_fwe()]
         scores |= dict(zip(dissimilarity_names(name), numbers, strict=False))
-    scores["n_voxels"] = usable.n_features[known]
-    spread = spread_known(known, scores | {"": distances})
+    scores["n_voxels"] = usable.n_features[analyzed]
+    spread = spread_known(analyzed, scores | {"": distances})
     maxima = {name: count.maxima for name, count in counts.items()}
     return spread, spread.pop(""), maxima
 
 
 def _distances(plan, data, operator):
     """Return what the operator makes of some regions, (n_regions, n_distances)."""
-    found = np.empty((data.n_regions, operator.shape[0]))
+    distances = np.empty((data.n_regions, operator.shape[0]))
     width = max(1, _BLOCK // operator.shape[1])
-    for start in range(0, len(found), width):
-        regions = range(start, min(start + width, len(found)))
+    for start in range(0, len(distances), width):
+        regions = range(start, min(start + width, len(distances)))
         xs = (x.astype(float) for x in data.samples_of(regions, plan.whitener))
         products = [(x @ x.T).ravel() / x.shape[1] for x in xs]
-        found[start : regions.stop] = (operator @ np.stack(products, axis=1)).T
-    return found
+        distances[start : regions.stop] = (operator @ np.stack(products, axis=1)).T
+    return distances
 
 
 def _exchanged_models(light, classes):

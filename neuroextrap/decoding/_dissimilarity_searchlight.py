@@ -143,8 +143,8 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         -------
         self : DissimilaritySearchLight
         """
-        run, found, about = measure_dissimilarities(self, imgs, y, groups, order)
-        self.region_scores_, self.dissimilarities_, self.null_maxima_ = found
+        run, measured, about = measure_dissimilarities(self, imgs, y, groups, order)
+        self.region_scores_, self.dissimilarities_, self.null_maxima_ = measured
         self._choice, self.masker_, self.classes_ = run.choice, run.masker, run.classes
         self.notes_, self.findings_ = tuple(about["notes_"]), about.pop("findings_")
         self.n_permutations_ = about["n_permutations_"]

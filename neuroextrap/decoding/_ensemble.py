@@ -50,8 +50,8 @@ def plan_sets(searchlight, data, *, permuted=False, whole=False, **changed):
     `data` are images, labels and runs. All features are one region, with `whole`,
     unless regions are given.
     """
-    unused = [name for name in EXTRA if not permuted or name != "n_permutations"]
-    given = taken_options(searchlight, "this analysis", unused, "searchlight")
+    unused = {*EXTRA, *([] if permuted else ["n_permutations"])} - {"checkpoint"}
+    given = taken_options(searchlight, "this analysis", sorted(unused), "searchlight")
     plain = with_parameters(searchlight, bounds=None, **changed)
     regions = given["labels_img"], given["regions"]
     placed = not whole or any(each is not None for each in regions)
@@ -339,15 +339,15 @@ def _check_memory(n_regions, n_usable, max_memory):
 def _p_values(searchlight, run, scores):
     """P-values of the whole (first) and of every rest: of accuracy, and of the loss."""
     values = permutation_statistics(scores, ("p_value", "p_value_fwe"))
-    known = ~np.isnan(scores.score)
+    finite = ~np.isnan(scores.score)
     lost = stats.paired_sign_flip_test(
-        _differences(searchlight, run, np.flatnonzero(known)),
+        _differences(searchlight, run, np.flatnonzero(finite)),
         n_permutations=searchlight.n_permutations,
         two_sided=False,
         random_state=searchlight.random_state,
     )
     # nothing can be lost where the whole, whose own loss is unknown, tells nothing
-    rests = known & (np.arange(len(known)) > 0)
+    rests = finite & (np.arange(len(finite)) > 0)
     whole_p = values["p_value"][0]
     losses = {
         "loss_p_value": np.maximum(lost.p_value, whole_p),

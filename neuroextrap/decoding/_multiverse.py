@@ -126,8 +126,8 @@ def multiverse(
     _check_alike(runs)
     scored = {name: run.score()[0] for name, run in runs.items()}
     tested = {
-        name: standardized_by_maxima(found.score, found.maxima)
-        for name, found in scored.items()
+        name: standardized_by_maxima(own.score, own.maxima)
+        for name, own in scored.items()
     }
     maxima = np.max([own for _, own in tested.values()], axis=0)
     corrected = {
@@ -136,17 +136,17 @@ def multiverse(
     }
     first, *_ = runs.values()
     masker = first.masker if _has_places(first) else None
-    found = _combined(runs, corrected)
-    choice = features_as_regions(len(found["n_pipelines"]))
+    combined = _combined(runs, corrected)
+    choice = features_as_regions(len(combined["n_pipelines"]))
     options = _options({name: light for name, (light, _) in given.items()})
     findings = dict.fromkeys(f for run in runs.values() for f in run.findings)
     return maps_of_regions(
         replace(first, masker=masker, choice=choice),
-        found,
+        combined,
         table=_table(options, scored, tested, corrected),
         parameters={"pipelines": options},
         random_state=first.parameters.random_state,
-        findings=[f for f in findings if any(map(f.touches, found))],
+        findings=[f for f in findings if any(map(f.touches, combined))],
         page=multiverse_page,
         table_file="pipelines.tsv",
         rows="pipelines",
@@ -173,11 +173,11 @@ def _combined(runs, corrected):
         own = corrected[name]
         p_values.append(run.choice.to_features(own) if _has_places(run) else own)
     unknown = np.isnan(p_values).all(axis=0)
-    found = np.less_equal(p_values, LEVEL).sum(axis=0)
+    n_significant = np.less_equal(p_values, LEVEL).sum(axis=0)
     return {
         "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
         "p_value_fwe_all": np.max(p_values, axis=0),
-        "n_pipelines": np.where(unknown, np.nan, found),
+        "n_pipelines": np.where(unknown, np.nan, n_significant),
     }
 
 
@@ -297,7 +297,7 @@ def _table(options, scored, tested, corrected):
     for name, (standard, own_maxima) in tested.items():
         over_all = corrected[name]
         of_own = stats.max_statistic_p_value(standard, own_maxima)
-        found = {
+        columns = {
             "n_regions": int(np.isfinite(over_all).sum()),
             "largest_statistic": np.nanmax(scored[name].score),
             "largest_standardized": np.nanmax(standard),
@@ -306,5 +306,5 @@ def _table(options, scored, tested, corrected):
             "n_surviving": int((over_all <= LEVEL).sum()),
             "n_surviving_alone": int((of_own <= LEVEL).sum()),
         }
-        rows.append({"pipeline": name} | options[name] | found)
+        rows.append({"pipeline": name} | options[name] | columns)
     return pd.DataFrame(rows)

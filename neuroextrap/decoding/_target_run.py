@@ -67,8 +67,8 @@ def plan_targets(light, imgs, targets, groups, order=None):
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
     n_classes, n_samples = len(candidates), len(vectors)
     set_sizes = parameters.resolve_set_sizes(n_classes)
-    asked = light.statistic, n_classes, set_sizes
-    statistic = resolve_statistic(*asked, correlates=True)
+    requested = light.statistic, n_classes, set_sizes
+    statistic = resolve_statistic(*requested, correlates=True)
     by_correlation = isinstance(statistic, CorrelationStatistic)
     of_samples = labels.codes, light.standardize_targets
     location, spread = location_and_spread(candidates, *of_samples)
@@ -187,11 +187,11 @@ def _of_series(light, X, targets, labels):
     groups = None if mixed else labels.groups[rows]
     of_rows = *_explained(X[rows], targets[rows]), groups
     how = {"exchange": light.exchange, "words": OF_TARGETS}
-    found = findings_of_series(*of_rows, **how) if light.n_permutations else ()
+    findings = findings_of_series(*of_rows, **how) if light.n_permutations else ()
     if not mixed:
-        return found
+        return findings
     leaks = findings_of_series(*of_rows, **how | {"exchange": "rows"})
-    return *found, *(leak._replace(**_LEAK) for leak in leaks)
+    return *findings, *(leak._replace(**_LEAK) for leak in leaks)
 
 
 def _of_sorted_folds(targets, design):

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._samples import can_be_used, rescaled
-from neuroextrap.decoding._cross_identification import NamedCounts, few_names
+from neuroextrap.decoding._comparable import EXTRA
+from neuroextrap.decoding._cross_identification import (
+    UNUSED_ACROSS,
+    NamedCounts,
+    few_names,
+)
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._time_resolved import (
     read_moments,
@@ -27,8 +32,7 @@ from neuroextrap.stats._arrangements import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 
-# what has no meaning for pairs of moments, or would have to be kept for each of them
-_UNUSED = "per_fold", "curves", "save_null", "noise_covariance", "checkpoint"
+_UNUSED = *EXTRA, "noise_covariance"  # which has no meaning for pairs of moments
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe", "z"
 _QUESTIONS = (
     "p-values answer two questions: on the diagonal, by permuted labels, whether "
@@ -91,8 +95,9 @@ def temporal_generalization(  # noqa: PLR0913
     ------
     ValueError
         When trials, times, labels and groups do not match, or the searchlight has a
-        mask, regions, a shard, whitening, a checkpoint or saved null maps, or
-        conditions are given without ``train`` and ``test``.
+        mask, regions, a shard, whitening, a checkpoint or saved null maps (of two
+        conditions also folds or a statistic), or conditions are given without ``train``
+        and ``test``.
 
     See Also
     --------
@@ -155,7 +160,8 @@ def temporal_generalization(  # noqa: PLR0913
            [1, 1, 0],
            [0, 0, 0]])
     """
-    samples, times, light = read_moments(searchlight, trials, times, unused=_UNUSED)
+    unused = _UNUSED if conditions is None else (*_UNUSED, *UNUSED_ACROSS)
+    samples, times, light = read_moments(searchlight, trials, times, unused=unused)
     plain = with_parameters(light, bounds=None)
     pair = {"train": train, "test": test}
     if conditions is not None:
@@ -192,8 +198,8 @@ def _between(plain, samples, times, crossed):
     tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
     for moment, tested in _trained_at_each(run, samples, plain):
         given = (*tested.data, tested.analyzed, crossed.weights)
-        for part, found in choice_tables(*given):
-            tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
+        for part, wins in choice_tables(*given):
+            tables[:, :, moment, part] = np.moveaxis(wins, 0, 2)
     counted = _counted_between(tables, exchanges)
     scores = counted.scores().items()
     scores = {name: values.reshape(n_times, n_times) for name, values in scores}
@@ -208,9 +214,9 @@ def _counted_between(tables, exchanges):
     counted = NamedCounts(n_times**2, exchanges)
     for moment in range(n_times):  # of the first condition; below all of the second
         there, back = tables[:, 0, moment], tables[:, 1, :, moment]
-        known = np.flatnonzero(~np.isnan(there + back).any(axis=(0, 2, 3)))
-        there, back = (each[:, known].swapaxes(0, 1) for each in (there, back))
-        counted.add(there, back, moment * n_times + known)
+        finite = np.flatnonzero(~np.isnan(there + back).any(axis=(0, 2, 3)))
+        there, back = (each[:, finite].swapaxes(0, 1) for each in (there, back))
+        counted.add(there, back, moment * n_times + finite)
     return counted
 
 

@@ -224,12 +224,12 @@ def _permuted(light, labels, design):
     return permuted_codes(labels, design, light.n_permutations, seed, cv=light.cv)
 
 
-def _tested(found):
+def _tested(scores):
     """Return accuracy among all classes and p-values, (n_regions,), of RegionScores."""
-    accuracy = stats.average_accuracy(found.wins, found.wins.shape[1])
+    accuracy = stats.average_accuracy(scores.wins, scores.wins.shape[1])
     return {
         "accuracy": round_ties(accuracy),
-        **permutation_statistics(found, _P_VALUES),
+        **permutation_statistics(scores, _P_VALUES),
     }
 
 
@@ -242,11 +242,11 @@ def _within_strata(run):
         null_file(Path(folder, "null.npy"), *shape) as null,
     ):
         how = {"progress": Progress(run.parameters.verbose), "n_jobs": run.n_workers}
-        found = score_regions(*run.data, null=null, **how)
-        standard, maxima = standardized_by_region(found.score, null)
+        scores = score_regions(*run.data, null=null, **how)
+        standard, maxima = standardized_by_region(scores.score, null)
     p_fwe = stats.max_statistic_p_value(standard, maxima)
     corrected = {"p_value_fwe": p_fwe, "neg_log10_p_fwe": -np.log10(p_fwe)}
-    return _tested(found) | corrected, maxima, _bounds(run, found.n_correct)
+    return _tested(scores) | corrected, maxima, _bounds(run, scores.n_correct)
 
 
 def _bounds(run, n_correct):
@@ -275,8 +275,8 @@ def _levels(light, run, strata):
         return {}, _left_out("confound_*", "the confound is not decoded", error)
     statistic = resolve_statistic("accuracy", len(names), None)
     drawn = {"codes": permuted.codes, "pairing": permuted.pairing}
-    found, _ = _changed(run, design=design, statistic=statistic, **drawn).score()
-    return {f"confound_{name}": each for name, each in _tested(found).items()}, ()
+    scores, _ = _changed(run, design=design, statistic=statistic, **drawn).score()
+    return {f"confound_{name}": each for name, each in _tested(scores).items()}, ()
 
 
 def _class_from(light, run, strata):
@@ -290,17 +290,17 @@ def _class_from(light, run, strata):
     one_region = scipy.sparse.csr_array(read.usable[None].astype(np.float64))
     plan = replace(run.plan, whitener=None, by_sums=None)
     tested = _tested(score_regions(read.X, one_region, plan))
-    found = {name: float(tested[name][0]) for name in ("accuracy", "p_value")}
-    accuracy = found["accuracy"]
+    maps = {name: float(tested[name][0]) for name in ("accuracy", "p_value")}
+    accuracy = maps["accuracy"]
     if accuracy < _CLOSE or not strata.of_numbers:
-        return found, ()
+        return maps, ()
     because = (
         f"the confound alone identifies the class with an accuracy of {accuracy:.2f}"
     )
     effect = f"{TOO_SMALL}, because even neighbors in the confound differ"
     remedy = "leave out trials until the classes overlap more"
     seen = "confound", "doubtful", accuracy, P_VALUES
-    return found, (Finding(*seen, because, effect, remedy),)
+    return maps, (Finding(*seen, because, effect, remedy),)
 
 
 def _tests_of_levels(light, run, labels, strata):

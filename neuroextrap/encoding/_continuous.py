@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
+from neuroextrap._parameter_table import shared_parameters
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._region_run import checked_parameters
@@ -382,6 +383,6 @@ class ContinuousEncoding(BaseEstimator):
 
     def _sample_options(self, given=None):
         """Return the SampleOptions by which responses are read."""
-        names = ("t_r", "smoothing_fwhm", "high_pass")
+        names = shared_parameters("samples", "continuous")
         own = {name: getattr(self, name) for name in names}
         return SampleOptions(samples="volumes", **own, **vars(given or GivenRuns()))

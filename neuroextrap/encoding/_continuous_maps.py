@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import hypergeom
 
+from neuroextrap._parameter_table import taken_by
 from neuroextrap.analysis._region_maps import maps_of_regions
 from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell
@@ -257,9 +258,8 @@ def segment_maps(model, tested, seconds):
     _check_segments(tested, seconds)
     apart = correlation_length(tested.responses, tested.predictions, tested.run)
     segments = cut_segments(tested.run, max(1, round(seconds / tested.t_r)), apart)
-    names = ("radius", "labels_img", "regions", "process_mask_img")
-    asked = {name: getattr(model, name) for name in names}
-    choice = choose_regions(model.masker_, model.n_elements_, **asked)
+    given = taken_by(choose_regions, model.get_params(deep=False))
+    choice = choose_regions(model.masker_, model.n_elements_, **given)
     members = usable_regions(choice.regions, tested.usable, 1).regions
     sizes = default_set_sizes(segments.n_candidates)
     wins, scores = score_segments(model, tested, segments, members, sizes)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.analysis._parameters import ComparisonOptions
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
     exchange_test,
@@ -22,39 +22,8 @@ from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import check_flags, check_integer
 
 _MANY = 10  # times the inflation by neighbors: stimuli of a block of a film
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonOptions:
-    """How models are compared.
-
-    Parameters
-    ----------
-    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
-        Statistic that is compared; an integer k is accuracy among k candidates.
-    n_permutations : int, default=1000
-        Number of random sign flips; all of them when there are no more.
-    two_sided : bool, default=True
-        Whether a difference in either direction counts; False asks whether the first
-        model is better.
-    n_jobs : int, default=1
-        Number of joblib threads over regions. Does not affect results.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the sign flips.
-    """
-
-    statistic: str | int = "accuracy"
-    n_permutations: int = 1000
-    two_sided: bool = True
-    n_jobs: int = 1
-    random_state: int | np.random.Generator | None = 0
-
-    def __post_init__(self) -> None:
-        """Raise TypeError for a word or number where True or False is expected."""
-        check_flags(two_sided=self.two_sided)
 
 
 @takes_options(ComparisonOptions)
@@ -145,7 +114,6 @@ def compare_encoding_models(
 
 def compare_pairs(models, names, asked, about, blocks=None):
     """Compare every pair of models, called by `names` in errors; RegionMaps by pair."""
-    check_integer(asked.n_permutations, "n_permutations", minimum=1)
     first, *others = models.values()
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
@@ -155,9 +123,7 @@ def compare_pairs(models, names, asked, about, blocks=None):
     blocks = each if blocks is None else row_codes(blocks)
     outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
     pairs = list(itertools.combinations(models, 2))
-    recorded = ("statistic", "n_permutations", "two_sided")
-    about = about | {name: getattr(asked, name) for name in recorded}
-    found = {}
+    about, found = about | asked.recorded, {}
     for pair in pairs:
         of_pair = [models[name] for name in pair], [outcomes[name] for name in pair]
         found[pair] = _compare_outcomes(*of_pair, asked, blocks, len(pairs), about)
@@ -176,10 +142,8 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
         [values[known].mean(axis=1) for values in outcomes],
         means_of(differences.T, blocks).T * (np.bincount(blocks) / len(blocks)),
         [model.region_scores_["implied_information"] for model in models],
-        n_permutations=asked.n_permutations,
-        two_sided=asked.two_sided,
+        asked,
         cross_validated=TRAINED_ON_TESTS in findings,
-        random_state=asked.random_state,
     )
     scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)  # Bonferroni
     return maps_of_regions(

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from neuroextrap.analysis._parameters import ComparisonOptions
 from neuroextrap.analysis._region_maps import RegionMaps, stacked_tables
-from neuroextrap.encoding._encoder_comparison import ComparisonOptions, compare_pairs
+from neuroextrap.encoding._encoder_comparison import compare_pairs
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import clone
 
 from neuroextrap.analysis._analysis_files import source_files
-from neuroextrap.analysis._parameters import with_parameters
+from neuroextrap.analysis._parameters import of_arrays, with_parameters
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._experiment import Experiment, Part
@@ -71,7 +70,6 @@ def temperature(margins, codes, n_features):
 
 _N_FOLDS, _N_CALIBRATION_FOLDS = 5, 10
 _FEWEST_STIMULI = 4
-_OF_TRAINING = ("standardize", "cv", "repeats", "random_state")
 _AUTO = ("mahalanobis", "correlation")  # what rule="auto" chooses from
 _MOST_REGIONS = 100
 _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
@@ -273,9 +271,8 @@ class Training(NamedTuple):
 
     @classmethod
     def of(cls, model, encoder, scaling, shown, noise, **about) -> Self:
-        """Keep copies of the parameters of `model` that matter, with this encoder."""
-        given = {name: getattr(model, name) for name in _OF_TRAINING}
-        copy = clone(type(model)(encoder=encoder, **given))
+        """Keep a copy of `model` for arrays, with this encoder."""
+        copy = with_parameters(of_arrays(model), encoder=encoder)
         return cls(scaling, shown.samples.location, copy, shown, noise, **about)
 
     def margins(self, voxels, number, rule, candidates):

@@ -1,18 +1,29 @@
 """Are the analyses of subjects alike? What is on record of each, compared."""
 
 from collections import defaultdict
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import AS_MADE, PARAMETERS, RESULT, parameters
+from neuroextrap._parameter_table import AS_MADE, PARAMETERS, RESULT, parameters
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.stats._validation import brief
 
 _KINDS = {kind for row in PARAMETERS for kind in row.of} - {"samples", "group"}
-_COHORT = ("task", "runs", "versions", "mask", "confounds", "features")
-_COHORT += ("stimulus_column", "n_folds")
-"""What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
+
+
+class MadeOf(NamedTuple):
+    """What a participant of BIDS derivatives was made of, besides; JSON values."""
+
+    task: str | None
+    runs: dict  # how many of every session
+    mask: Any
+    versions: list  # desc, echo ... of the images
+    confounds: list
+    features: list  # hashes of these and of their names
+    stimulus_column: str | None
+    n_folds: int | None
 
 
 def findings_of_maps(names, sidecars, name, *, allow_mixed, one_each):
@@ -23,24 +34,24 @@ def findings_of_maps(names, sidecars, name, *, allow_mixed, one_each):
     analyses = list(zip(names, map(_analysis_in, sidecars), strict=True))
     mixed = check_alike(analyses, name, allow_mixed=allow_mixed)
     doubts = _findings_of_subjects(sidecars) if one_each else ()
-    tell(found := doubts + findings_of_differences(mixed))
-    return found
+    tell(findings := doubts + findings_of_differences(mixed))
+    return findings
 
 
 def _analysis_in(sidecar):
     """Return the parameters of the analysis of a map, None if they are unknown."""
     more = {"kind": sidecar.get("description"), "made_by": sidecar.get("samples")}
-    known = sidecar.get("parameters")
-    return known | more if isinstance(known, dict) else None
+    recorded = sidecar.get("parameters")
+    return recorded | more if isinstance(recorded, dict) else None
 
 
 def _findings_of_subjects(records):
     """Return the doubts that sidecars tell, each once, with how many have it."""
-    found = defaultdict(list)
+    doubts = defaultdict(list)
     for about in records:
         for finding in about.get("findings", ()):
             if finding["grade"] == "doubtful":
-                found[finding["name"]].append(finding)
+                doubts[finding["name"]].append(finding)
     return tuple(
         Finding(
             name,
@@ -51,14 +62,14 @@ def _findings_of_subjects(records):
             own[0]["effect"],
             own[0]["remedy"],
         )
-        for name, own in found.items()
+        for name, own in doubts.items()
     )
 
 
 def allowed_names(allow_mixed):
     """Return the names of what may differ; `allow_mixed` is a bool, or names."""
     names = dict.fromkeys(
-        ["kind", *_decisive_rows(*_KINDS), *_decisive_rows("samples"), *_COHORT]
+        ["kind", *_decisive_rows(*_KINDS), *_decisive_rows("samples"), *MadeOf._fields]
     )
     if isinstance(allow_mixed, (bool, np.bool_)):
         return tuple(names) if allow_mixed else ()
@@ -110,8 +121,8 @@ def _differences(analyses):
 
 def _told(subjects):
     """Name a few subjects."""
-    shown = ", ".join(list(subjects)[:_FEW])
-    return f"{shown} and {len(subjects) - _FEW} more" if len(subjects) > _FEW else shown
+    names = ", ".join(list(subjects)[:_FEW])
+    return f"{names} and {len(subjects) - _FEW} more" if len(subjects) > _FEW else names
 
 
 def _values(expected, value):
@@ -139,8 +150,8 @@ def _decisive(about):
 
     return {
         ("analysis", "kind"): about.get("kind"),
-        **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
-        **{("cohort", name): cohort[name] for name in _COHORT if name in cohort},
+        **{(of, row.name): seen(row, own.get(row.name)) for of, own, row in judged},
+        **{("cohort", n): cohort[n] for n in MadeOf._fields if n in cohort},
     }
 
 

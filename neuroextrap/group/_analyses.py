@@ -118,13 +118,13 @@ class SharedRegions:
 
     analyses: list
     index: np.ndarray  # regions (n_subjects, n_columns); those of an atlas come once
-    shown: np.ndarray  # column of each feature of the masker, n_columns for none
+    column_of: np.ndarray  # each feature of the masker, n_columns for none
     placed: SubjectMaps
 
     @classmethod
-    def read(cls, subjects, asked):
+    def read(cls, subjects, options):
         """Read analyses of subjects, as MapOptions say, in images or arrays."""
-        analyses, findings = read_analyses(subjects, allow_mixed=asked.allow_mixed)
+        analyses, findings = read_analyses(subjects, allow_mixed=options.allow_mixed)
         index: Any = [subject.region_index for subject in analyses]
         if analyses[0].masker is None:
             n_regions = sorted({len(numbers) for numbers in index})
@@ -134,15 +134,15 @@ class SharedRegions:
                     f"{', '.join(map(str, n_regions))}; analyze the same regions"
                 )
             index = np.stack(index)
-        placed = read_subjects(index, asked, "subjects")
+        placed = read_subjects(index, options, "subjects")
         files = [subject.file for subject in analyses]
         names = name_subjects(files, list(map(label_of, files)), numbered=True)
         placed = placed._replace(names=names, findings=findings)
         numbers = placed.values[:, placed.usable]
         number, column = np.unique(numbers, axis=1, return_inverse=True)
-        shown = np.full(placed.usable.shape, number.shape[1])
-        shown[placed.usable] = column.ravel()
-        return cls(analyses, number.astype(np.intp), shown, placed)
+        column_of = np.full(placed.usable.shape, number.shape[1])
+        column_of[placed.usable] = column.ravel()
+        return cls(analyses, number.astype(np.intp), column_of, placed)
 
     @property
     def n_classes(self):
@@ -161,13 +161,13 @@ class SharedRegions:
 
     def maps(self, values, quantity):
         """Return SubjectMaps of (n_subjects, n_columns), with a last column of NaN."""
-        known = np.isfinite(values).all(axis=0)
-        if not known.any():
+        finite = np.isfinite(values).all(axis=0)
+        if not finite.any():
             raise ValueError(
                 "subjects share no region that was analyzed in all of them; check masks"
             )
         return self.placed._replace(
             values=np.column_stack([values, np.full(len(values), np.nan)]),
-            usable=np.append(known, False),
+            usable=np.append(finite, False),
             quantity=quantity,
         )

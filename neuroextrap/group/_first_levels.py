@@ -55,10 +55,10 @@ class FirstLevelOptions(MapOptions):
         super().__post_init__()
 
 
-def read_first_levels(scores, null_scores, asked):
+def read_first_levels(scores, null_scores, options):
     """Return the FirstLevels of maps and permuted maps, as FirstLevelOptions say."""
-    subjects = read_subjects(scores, asked, "scores")
-    return FirstLevels.drawn(subjects, _read_nulls(null_scores, subjects), asked)
+    subjects = read_subjects(scores, options, "scores")
+    return FirstLevels.drawn(subjects, _read_nulls(null_scores, subjects), options)
 
 
 def _read_nulls(null_scores, subjects):
@@ -164,15 +164,15 @@ class FirstLevels(NamedTuple):
     of_nulls: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
 
     @classmethod
-    def drawn(cls, subjects, nulls, asked, of_nulls=None):
+    def drawn(cls, subjects, nulls, options, of_nulls=None):
         """Draw combinations (all, if no more exist) but the observed maps'."""
         n_maps = [1 + len(null) for null in nulls]
-        if math.prod(n_maps) <= asked.n_permutations:
+        if math.prod(n_maps) <= options.n_permutations:
             picks = np.indices(n_maps).reshape(len(n_maps), -1).T
         else:
-            rng = random_generator(asked.random_state)
+            rng = random_generator(options.random_state)
             # the first row drawn stands for the observed maps
-            picks = rng.integers(0, n_maps, (asked.n_permutations, len(n_maps)))
+            picks = rng.integers(0, n_maps, (options.n_permutations, len(n_maps)))
         return cls(subjects, nulls, picks[1:], of_nulls)
 
     @property

@@ -120,8 +120,8 @@ def group_information(
     check_level(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
     random_generator(random_state)
-    asked = as_options(MapOptions, group_information, options)
-    shared = SharedRegions.read(subjects, asked)
+    given = as_options(MapOptions, group_information, options)
+    shared = SharedRegions.read(subjects, given)
     statistics = [result.statistics() for result in shared.results]
     rows = list(zip(statistics, shared.index, strict=True))
     accuracy, information = (
@@ -139,7 +139,7 @@ def group_information(
         "information",
         maps,
         placed,
-        column=shared.shown,
+        column=shared.column_of,
         options={
             "n_classes": shared.n_classes,
             "confidence_level": confidence_level,

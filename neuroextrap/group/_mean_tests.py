@@ -94,7 +94,7 @@ def sign_flip_test(
     (0.001, True)
     """
     check_choice(statistic, "statistic", ("t", "mean"))
-    asked = as_options(
+    how = as_options(
         SecondLevelOptions,
         sign_flip_test,
         options,
@@ -104,7 +104,7 @@ def sign_flip_test(
         n_permutations=n_permutations,
         random_state=random_state,
     )
-    maps = compare(imgs, asked)
+    maps = compare(imgs, how)
     names = "effect", "t", "p_value", "p_value_fwe", "true_discovery_proportion"
     kept = {name: maps[name] for name in names if name in maps}
     maps.clear()
@@ -173,8 +173,8 @@ def group_permutation_test(
     >>> float(maps["p_value_fwe"][0]), bool(maps["p_value_fwe"][1] > 0.05)
     (0.001, True)
     """
-    asked = as_options(FirstLevelOptions, group_permutation_test, options)
-    levels = read_first_levels(scores, null_scores, asked)
+    given = as_options(FirstLevelOptions, group_permutation_test, options)
+    levels = read_first_levels(scores, null_scores, given)
     n_maps, neighbors = 1 + len(levels.picks), None
     if cluster_threshold is not None:
         _check_threshold(cluster_threshold, n_maps)
@@ -227,9 +227,9 @@ def _cluster_maps(marks, neighbors):
     `marks` (n_features,) of every combination are 1 above the threshold, observed ones
     first.
     """
-    found = (find_clusters(mark.astype(float), neighbors) for mark in marks)
-    observed = next(found)
-    maxima = [clusters.extent.max(initial=0.0) for clusters in found]
+    of_marks = (find_clusters(mark.astype(float), neighbors) for mark in marks)
+    observed = next(of_marks)
+    maxima = [clusters.extent.max(initial=0.0) for clusters in of_marks]
     extent = observed.spread(observed.extent)
     p = _pvalues.max_statistic_p_value(extent, maxima)
     maps = {

@@ -130,14 +130,14 @@ def prevalence_test(scores: Any, null_scores: Any, **options: Any) -> RegionMaps
     >>> bool(maps["p_value"][0] < 1e-16), bool(maps["p_value_prevalence"][0] < 0.05)
     (True, True)
     """
-    asked = as_options(PrevalenceOptions, prevalence_test, options)
-    return _tested(read_first_levels(scores, null_scores, asked), asked)
+    given = as_options(PrevalenceOptions, prevalence_test, options)
+    return _tested(read_first_levels(scores, null_scores, given), given)
 
 
-def _tested(maps, asked, *, column=slice(None)):
+def _tested(maps, options, *, column=slice(None)):
     """Test FirstLevels; return RegionMaps."""
-    alpha, nulls = 1 - asked.confidence_level, maps.nulls
-    _warn_of_resolution([1 + len(null) for null in nulls], asked.gamma, alpha)
+    alpha, nulls = 1 - options.confidence_level, maps.nulls
+    _warn_of_resolution([1 + len(null) for null in nulls], options.gamma, alpha)
     smallest = maps.observed().min(axis=0)
     largest = np.zeros(len(smallest))  # of the subjects' own p-values
     product = np.ones(len(smallest))  # of the shares of maps that reach the smallest
@@ -158,9 +158,9 @@ def _tested(maps, asked, *, column=slice(None)):
         "minimum": smallest,
         "p_value": product,
         "p_value_fwe": np.maximum(counted.p_values()["p_value_fwe"], product),
-        **_prevalences(largest, len(nulls), asked.gamma, alpha),
+        **_prevalences(largest, len(nulls), options.gamma, alpha),
     }
-    levels = {"gamma": asked.gamma, "confidence_level": asked.confidence_level}
+    levels = {"gamma": options.gamma, "confidence_level": options.confidence_level}
     return group_maps(
         "prevalence",
         statistics,
@@ -202,9 +202,9 @@ def _bound(largest, level, n_subjects):
     return bound
 
 
-def saved_prevalence(subjects, null_files, asked):
+def saved_prevalence(subjects, null_files, options):
     """Test prevalence in saved analyses against what ``save_null`` wrote of each."""
-    shared = SharedRegions.read(subjects, asked)
+    shared = SharedRegions.read(subjects, options)
     analyses = shared.analyses
     tested = {str(subject.about.get("statistic", "")) for subject in analyses}
     if len(tested) > 1:
@@ -215,8 +215,8 @@ def saved_prevalence(subjects, null_files, asked):
     scores = shared.gather(lambda results: results.scores.score)
     nulls = _open_nulls(null_files, analyses)
     subjects = shared.maps(scores, tested.pop().replace("_", " "))
-    maps = FirstLevels.drawn(subjects, nulls, asked, shared.index)
-    return _tested(maps, asked, column=shared.shown)
+    maps = FirstLevels.drawn(subjects, nulls, options, shared.index)
+    return _tested(maps, options, column=shared.column_of)
 
 
 def _open_nulls(null_files, analyses):

@@ -140,26 +140,26 @@ def second_level_test(
     >>> float(maps["p_value_fwe"][0]), bool((maps["p_value_fwe"][1:] > 0.05).all())
     (0.001, True)
     """
-    asked = as_options(SecondLevelOptions, second_level_test, options)
-    return compare(imgs, asked, design_matrix, contrast, blocks)
+    given = as_options(SecondLevelOptions, second_level_test, options)
+    return compare(imgs, given, design_matrix, contrast, blocks)
 
 
-def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
+def compare(imgs, options, design_matrix=None, contrast=None, blocks=None):
     """Return the RegionMaps of a contrast over subjects, as SecondLevelOptions say."""
-    if asked.whole_blocks and blocks is None:
+    if options.whole_blocks and blocks is None:
         raise ValueError("whole_blocks=True needs blocks; name each subject's block")
-    if asked.min_subjects is not None and design_matrix is not None:
+    if options.min_subjects is not None and design_matrix is not None:
         raise ValueError(
             "min_subjects is for the mean over subjects; with a design_matrix test the "
             "voxels that all subjects have, or leave subjects out"
         )
-    subjects = read_differences(imgs, asked, repeated=blocks is not None)
+    subjects = read_differences(imgs, options, repeated=blocks is not None)
     contrast = as_expression(contrast)
-    groups = subjects.one_each(asked.variance_groups, "variance_groups")
+    groups = subjects.one_each(options.variance_groups, "variance_groups")
     rows = {"blocks": subjects.one_each(blocks, "blocks"), "groups": groups}
     design = subjects.in_order(design_matrix, "design_matrix")
     test = resolve_test(design, contrast, len(subjects.values))
-    return Comparison.of(subjects, asked, test, contrast=contrast, **rows).maps()
+    return Comparison.of(subjects, options, test, contrast=contrast, **rows).maps()
 
 
 @dataclass(frozen=True)
@@ -169,46 +169,46 @@ class Comparison:
     subjects: SubjectMaps
     values: np.ndarray  # above the baseline, (n_subjects, n_usable), 0 where unknown
     n_known: Any  # number of subjects (n_usable,) that are known, None for all
-    asked: SecondLevelOptions
+    options: SecondLevelOptions
     test: linear_scores.LinearTest
     contrast: Any  # as it was given
     blocks: Any  # of exchangeable rows, (n_subjects,), or None
     groups: Any  # of variances, (n_subjects,), or None
 
     @classmethod
-    def of(cls, subjects, asked, test, **given):
+    def of(cls, subjects, options, test, **given):
         """Select what the test of a design in the subjects' order can test."""
         if test.effect.ndim > 1:  # F knows no direction
-            asked = replace(asked, two_sided=True)
-        above = subjects.values - asked.baseline
+            options = replace(options, two_sided=True)
+        above = subjects.values - options.baseline
         usable = _varying(above, subjects.usable, test)
-        shown = np.where(usable, subjects.values, np.nan)
-        subjects = subjects._replace(usable=usable, values=shown)
-        known = np.isfinite(above[:, usable])
-        n_known = known.sum(axis=0).astype(float) if asked.min_subjects else None
-        values = np.where(known, above[:, usable], 0.0)
-        compared = cls(subjects, values, n_known, asked, test, **given)
+        tested_values = np.where(usable, subjects.values, np.nan)
+        subjects = subjects._replace(usable=usable, values=tested_values)
+        finite = np.isfinite(above[:, usable])
+        n_known = finite.sum(axis=0).astype(float) if options.min_subjects else None
+        values = np.where(finite, above[:, usable], 0.0)
+        compared = cls(subjects, values, n_known, options, test, **given)
         compared._check()
         return compared
 
     @property
     def flips(self):
         """Whether signs are flipped; rows are permuted otherwise."""
-        if self.asked.errors is None:
+        if self.options.errors is None:
             return self.test.is_intercept or self.groups is not None
-        return self.asked.errors == "symmetric"
+        return self.options.errors == "symmetric"
 
     def _check(self):
         """Raise if options contradict the design."""
-        asked = self.asked
-        of_t = asked.statistic == "t" and asked.variance_fwhm is None
+        options = self.options
+        of_t = options.statistic == "t" and options.variance_fwhm is None
         if self.test.effect.ndim > 1 and not (of_t and self.groups is None):
             raise ValueError(
                 "several contrasts are tested by F with one variance; use "
                 "statistic='t' without variance_groups and variance_fwhm"
             )
         one_sample = self.test.is_intercept and self.flips
-        if asked.statistic == "median" and not one_sample:
+        if options.statistic == "median" and not one_sample:
             raise ValueError(
                 "statistic='median' is for the mean over subjects and sign flips; use "
                 "'t' or 'mean' with a design_matrix"
@@ -219,7 +219,7 @@ class Comparison:
     def _check_effect_moves(self):
         """Raise if no permutation changes the effect."""
         effect = self.test.rows[:, : self.test.n_effects]
-        within = self.blocks is not None and not self.asked.whole_blocks
+        within = self.blocks is not None and not self.options.whole_blocks
         groups = self.blocks if within else np.zeros(len(effect))
         parts = [effect[groups == group] for group in np.unique(groups)]
         if any(np.ptp(part, axis=0).max() > _NOTHING for part in parts):
@@ -236,11 +236,11 @@ class Comparison:
 
     def maps(self):
         """Return the RegionMaps of the test."""
-        asked, scorer, subjects = self.asked, self.scorer(), self.subjects
+        options, scorer, subjects = self.options, self.scorer(), self.subjects
         tell(findings := findings_of_variances(self.groups))
         corrections, arrangements = self.corrections(), self.arrangements()
-        progress = Progress(asked.verbose, unit="permutations")
-        how: dict[str, Any] = {"run": partial(_in_threads, asked.n_jobs)}
+        progress = Progress(options.verbose, unit="permutations")
+        how: dict[str, Any] = {"run": partial(_in_threads, options.n_jobs)}
         tested, maxima, discoveries = rearrangement_test(
             scorer, arrangements, self.test.rows, corrections, progress=progress, **how
         )
@@ -255,20 +255,20 @@ class Comparison:
 
     def scorer(self):
         """Return the statistic as a function of designs."""
-        asked, test, freedom = self.asked, self.test, self.test.degrees_of_freedom
+        options, test, freedom = self.options, self.test, self.test.degrees_of_freedom
         residuals = test.residuals(self.values)
-        if asked.statistic == "mean":
+        if options.statistic == "mean":
             length = np.linalg.norm(test.effect)
             return linear_scores.Mean(residuals, length, self.n_known)
-        if asked.statistic == "median":
+        if options.statistic == "median":
             return linear_scores.Median(residuals)
         if self.groups is not None:
             groups = np.unique(self.groups, return_inverse=True)[1]
             linear_scores.check_variance_groups(groups, test)
             return linear_scores.AspinWelch(residuals, groups)
-        if asked.variance_fwhm is not None:
+        if options.variance_fwhm is not None:
             masker, usable = self.subjects.masker, np.flatnonzero(self.subjects.usable)
-            smooth = variance_smoother(masker, usable, asked.variance_fwhm)
+            smooth = variance_smoother(masker, usable, options.variance_fwhm)
             total = np.square(residuals).sum(axis=0)
             return linear_scores.SmoothedT(residuals, total, freedom, smooth)
         if test.effect.ndim > 1:
@@ -296,31 +296,31 @@ class Comparison:
     def arrangements(self):
         """Return how the rows of the design are rearranged."""
         names = ("whole_blocks", "n_permutations", "random_state")
-        how = {name: getattr(self.asked, name) for name in names}
+        how = {name: getattr(self.options, name) for name in names}
         if self.flips:
-            two_sided = self.asked.two_sided
+            two_sided = self.options.two_sided
             return flipped(self.test, self.blocks, two_sided=two_sided, **how)
         return permuted(self.test, self.blocks, **how)
 
     def corrections(self):
         """Return what is corrected for, with the neighbors that clusters need."""
-        asked = self.asked
-        how: dict[str, Any] = {"two_sided": asked.two_sided, "enhance": asked.tfce}
-        if asked.cluster_threshold is not None or asked.tfce:
-            how["neighbors"] = self.subjects.neighbors(asked.adjacency)
+        options = self.options
+        how: dict[str, Any] = {"two_sided": options.two_sided, "enhance": options.tfce}
+        if options.cluster_threshold is not None or options.tfce:
+            how["neighbors"] = self.subjects.neighbors(options.adjacency)
             how["threshold"] = self._threshold()
-        return Corrections(step_down=asked.step_down, **how)
+        return Corrections(step_down=options.step_down, **how)
 
     def _threshold(self):
         """Return the height (n_usable,) above which clusters are, None for none."""
-        p, freedom = self.asked.cluster_threshold, self.test.degrees_of_freedom
+        p, freedom = self.options.cluster_threshold, self.test.degrees_of_freedom
         if p is None:
             return None
         if self.test.effect.ndim > 1:
             height = fisher.isf(p, self.test.n_effects, freedom)
         else:
             freedom = freedom if self.n_known is None else self.n_known - 1
-            height = student.isf(p / (2 if self.asked.two_sided else 1), freedom)
+            height = student.isf(p / (2 if self.options.two_sided else 1), freedom)
         return height * np.ones(self.values.shape[1])
 
     @property
@@ -331,18 +331,18 @@ class Comparison:
         if (np.abs(of_ones) <= _ROUNDING).all():
             return 0.0
         # of F: the baseline itself
-        return self.asked.baseline * (1.0 if effect.ndim > 1 else float(of_ones))
+        return self.options.baseline * (1.0 if effect.ndim > 1 else float(of_ones))
 
     def described(self, scorer, arrangements):
         """Return what a page says of the test, by name."""
-        asked = self.asked
+        options = self.options
         return {
             "contrast": self.contrast,
-            "paired": asked.paired_imgs is not None,
+            "paired": options.paired_imgs is not None,
             "baseline": self.expected,
-            "two_sided": bool(asked.two_sided),
-            "cluster_threshold": asked.cluster_threshold,
-            "tfce": asked.tfce,
+            "two_sided": bool(options.two_sided),
+            "cluster_threshold": options.cluster_threshold,
+            "tfce": options.tfce,
             "of_mean": self.test.is_intercept,
             "tested": self.test.rows[:, 0],
             "flips": self.flips,
@@ -355,12 +355,12 @@ class Comparison:
 def _varying(values, usable, test):
     """Return which of the usable features the design does not fit exactly."""
     usable, tested = usable.copy(), values[:, usable]
-    known = np.isfinite(tested)
-    if known.all():
+    finite = np.isfinite(tested)
+    if finite.all():
         residuals = tested - test.rows @ (test.rows.T @ tested)
     else:
-        residuals = np.where(known, tested - np.nanmean(tested, axis=0), 0.0)
-    size = np.abs(np.where(known, tested, 0.0)).max(axis=0)
+        residuals = np.where(finite, tested - np.nanmean(tested, axis=0), 0.0)
+    size = np.abs(np.where(finite, tested, 0.0)).max(axis=0)
     usable[usable] = np.abs(residuals).max(axis=0) > _NOTHING * size
     if not usable.any():
         raise ValueError(

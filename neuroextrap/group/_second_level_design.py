@@ -282,7 +282,7 @@ def _expressed(contrast, names):
 def _read(contrast, names):
     """Return the weights of the columns, and last the constant, of an expression."""
     *units, one = np.eye(len(names) + 1)
-    known = dict(zip(names, units, strict=True))
+    vectors = dict(zip(names, units, strict=True))
     pieces, mark = contrast.split("`"), "_"
     if len(pieces) % 2 == 0:
         raise SyntaxError
@@ -290,31 +290,31 @@ def _read(contrast, names):
         mark += "_"
     for number in range(1, len(pieces), 2):
         word = f"{mark}{number}"
-        known[word] = known[pieces[number]]
+        vectors[word] = vectors[pieces[number]]
         pieces[number] = f" {word} "
     tree = ast.parse("".join(pieces).strip(), mode="eval").body
     with np.errstate(over="raise", invalid="raise"):
-        return _evaluated(tree, known, one)
+        return _evaluated(tree, vectors, one)
 
 
-def _evaluated(node, known, one):
+def _evaluated(node, vectors, one):
     """Return the weights of the columns, and last the constant, of a syntax tree.
 
     LookupError or SyntaxError for what is no expression of columns, ArithmeticError for
     what is not linear in them.
     """
     if isinstance(node, ast.Name):
-        return known[node.id]
+        return vectors[node.id]
     number = node.value if isinstance(node, ast.Constant) else None
     if isinstance(number, (int, float)) and not isinstance(number, bool):
         return float(number) * one
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-        value = _evaluated(node.operand, known, one)
+        value = _evaluated(node.operand, vectors, one)
         return -value if isinstance(node.op, ast.USub) else value
     if not isinstance(node, ast.BinOp):
         raise SyntaxError
     sides = (node.left, node.right)
-    return _combined(node.op, *(_evaluated(side, known, one) for side in sides))
+    return _combined(node.op, *(_evaluated(side, vectors, one) for side in sides))
 
 
 def _combined(operator, left, right):

@@ -151,13 +151,13 @@ def _pairs_of(adjacency, n_features):
     return pairs[pairs[:, 0] != pairs[:, 1]].astype(np.intp)
 
 
-def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
+def read_subjects(imgs, options, name, min_subjects=None, *, repeated=False):
     """Return SubjectMaps of an array, one 4-D image, or an image each."""
     if isinstance(imgs, np.ndarray):
-        maps = SubjectMaps(_of_array(imgs, asked.mask, name))
+        maps = SubjectMaps(_of_array(imgs, options.mask, name))
     else:
         how = {"in_any": min_subjects is not None, "repeated": repeated}
-        maps = _of_images(imgs, asked, name, **how)
+        maps = _of_images(imgs, options, name, **how)
     maps = maps._replace(usable=_usable(maps.values, name, min_subjects))
     if len(maps.files) != len(maps.values):  # not one each
         nobody = (None,) * len(maps.values)
@@ -165,16 +165,16 @@ def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
     return maps._replace(names=name_subjects(maps.files, maps.labels, numbered=True))
 
 
-def _of_images(imgs, asked, name, *, in_any, repeated):
+def _of_images(imgs, options, name, *, in_any, repeated):
     """Return SubjectMaps of images, which are compared before they are read."""
     named = list_images(imgs, name, check_results)
-    if not asked.allow_native_space:
+    if not options.allow_native_space:
         check_one_space(named, name)
-    about = _compared(named, name, asked.allow_mixed, repeated=repeated)
-    if asked.mask is None:
+    about = _compared(named, name, options.allow_mixed, repeated=repeated)
+    if options.mask is None:
         masker = finite_masker(named, in_any=in_any)
     else:
-        masker = resolve_masker(asked.mask)
+        masker = resolve_masker(options.mask)
     return SubjectMaps(load_opened(named, masker), masker=masker, **about)
 
 
@@ -190,9 +190,9 @@ def _compared(named, name, allow_mixed, *, repeated):
         allow_mixed=allow_mixed,
         one_each=all(img.n_samples is None for img in named),
     )
-    known = {img.entities.get("desc", "") for img in named if img.file}
+    quantities = {img.entities.get("desc", "") for img in named if img.file}
     about = {"files": files, "labels": labels, "findings": findings}
-    return about | {"quantity": known.pop() if len(known) == 1 else ""}
+    return about | {"quantity": quantities.pop() if len(quantities) == 1 else ""}
 
 
 def _of_array(values, mask, name):
@@ -234,7 +234,7 @@ def places_of_repeats(keys):
     for number, key in enumerate(keys):
         if key is not None:
             places[key].append(number)
-    return [(key, *found[:2]) for key, found in places.items() if len(found) > 1]
+    return [(key, *rows[:2]) for key, rows in places.items() if len(rows) > 1]
 
 
 def check_distinct(files, name, labels=()):
@@ -266,19 +266,19 @@ def check_different(values, name):
             )
 
 
-def read_differences(imgs, asked, *, repeated):
+def read_differences(imgs, options, *, repeated):
     """Return SubjectMaps of one map of each subject, or of the differences of pairs."""
-    how = {"min_subjects": asked.min_subjects, "repeated": repeated}
-    subjects = read_subjects(imgs, asked, "imgs", **how)
+    how = {"min_subjects": options.min_subjects, "repeated": repeated}
+    subjects = read_subjects(imgs, options, "imgs", **how)
     check_different(subjects.values, "imgs")
     values = subjects.values.astype(float)
-    if asked.paired_imgs is None:
+    if options.paired_imgs is None:
         return subjects._replace(values=values)
     if subjects.masker is not None:
-        asked = replace(asked, mask=subjects.masker)
-    others = read_subjects(asked.paired_imgs, asked, "paired_imgs", **how)
+        options = replace(options, mask=subjects.masker)
+    others = read_subjects(options.paired_imgs, options, "paired_imgs", **how)
     values = values - _paired_values(subjects, others)
-    least = asked.min_subjects or len(values)
+    least = options.min_subjects or len(values)
     usable = np.isfinite(values).sum(axis=0) >= least
     return subjects._replace(usable=usable, values=values)
 
@@ -301,14 +301,14 @@ def _paired_values(subjects, others):
 
 def differences_of(imgs, others):
     """Return images of subjects less those of others, named as the first."""
-    found = []
+    differences = []
     firsts, seconds = (list_images(i, "imgs", check_results) for i in (imgs, others))
     for first, second in zip(firsts, seconds, strict=True):
         check_same_grid(second, first)
         img = mapped(np.subtract, read_image(first).img, read_image(second).img)
         img.file_map["image"].filename = first.file
-        found.append(img)
-    return found
+        differences.append(img)
+    return differences
 
 
 def sidecar_of(file):
@@ -373,8 +373,8 @@ def label_keys(*lists):
     """Return labels as text without sub-, 08 as 8 unless that makes two into one."""
     texts, short = [], []
     for labels in lists:
-        known = [None if x is None else str(x).removeprefix("sub-") for x in labels]
-        texts.append(known)
-        short.append([str(int(x)) if x and x.isdecimal() else x for x in known])
+        keys = [None if x is None else str(x).removeprefix("sub-") for x in labels]
+        texts.append(keys)
+        short.append([str(int(x)) if x and x.isdecimal() else x for x in keys])
     joined = any(len(set(a)) < len(set(b)) for a, b in zip(short, texts, strict=True))
     return texts if joined else short

@@ -118,7 +118,7 @@ def _names_by_label(names, values):
 
 def _names_of_pairs(pairs):
     """Return a dict of labels and their names, without those whose name is missing."""
-    found: dict[int, str | None] = {}
+    names: dict[int, str | None] = {}
     for value, name in pairs:
         number = pd.to_numeric(value, errors="coerce")
         if not float(number).is_integer():
@@ -127,13 +127,13 @@ def _names_of_pairs(pairs):
                 "the index"
             )
         label = int(number)
-        if label in found:
+        if label in names:
             raise ValueError(
-                f"names have label {label} twice, as {found[label]!r} and {name!r}; "
+                f"names have label {label} twice, as {names[label]!r} and {name!r}; "
                 "give every label one name"
             )
-        found[label] = _text(name)
-    return {label: name for label, name in found.items() if name is not None}
+        names[label] = _text(name)
+    return {label: name for label, name in names.items() if name is not None}
 
 
 def _names_of_list(names, values):
@@ -177,11 +177,11 @@ def atlas_names_at(atlas, places):
             "give only the image"
         )
     search = _on_surface if opened.is_surface else _in_volume
-    found = []
+    labels = []
     for label, distance in search(opened.img, np.asarray(places, dtype=float)):
         name = name_of.get(label, "")
-        found.append(f"near {name}" if name and distance else name)
-    return found
+        labels.append(f"near {name}" if name and distance else name)
+    return labels
 
 
 def _with_names(atlas, names=None):

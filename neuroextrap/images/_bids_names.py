@@ -42,14 +42,14 @@ def bids_files(paths):
 def loose_entities(path):
     """Return ``key-label`` pairs of any file's name, and sub and ses of its folders."""
     path = Path(path)
-    found: dict[str, str] = {}
+    entities: dict[str, str] = {}
     pieces = path.name.partition(".")[0].split("_")
     for piece in [*pieces, *reversed(path.parts[:-1])]:
         key, dash, label = piece.partition("-")
         match = PAIR.fullmatch(f"{key.lower()}{dash}{label}")
         if match and (piece in pieces or match[1] in ("sub", "ses")):
-            found.setdefault(*match.groups())
-    return found
+            entities.setdefault(*match.groups())
+    return entities
 
 
 def same_label(label, other):
@@ -74,12 +74,12 @@ def pair_by_name(named, entries, what):
     Entries without a file, and images (NamedImage) without one, fit everything.
     """
     images = [_entities(img.file) for img in named]
-    found = [_entities(entry) for entry in entries]
+    entities = [_entities(entry) for entry in entries]
     pairs = [(i, i if len(entries) > 1 else 0) for i in range(len(images))]
-    odd = [(i, j) for i, j in pairs if _disagreement(images[i], found[j])]
+    odd = [(i, j) for i, j in pairs if _disagreement(images[i], entities[j])]
     if not odd:
         return list(entries)
-    order = _only_order(images, found) if len(images) == len(found) else None
+    order = _only_order(images, entities) if len(images) == len(entities) else None
     if order is None:
         i, j = odd[0]
         return refuse_other_names([named[i]], [entries[j]], what)
@@ -183,7 +183,7 @@ def filter_texts(filters):
 
 def _of_texts(texts):
     """Return a dict of lists of labels from texts key=label."""
-    found: dict[str, list] = {}
+    filters: dict[str, list] = {}
     for text in texts:
         key, equals, label = text.partition("=")
         if not (key and equals):
@@ -191,8 +191,8 @@ def _of_texts(texts):
                 f"filters (--filter): {text!r} must be an entity and its label, such "
                 "as desc=denoised, or echo= for images without an echo"
             )
-        found.setdefault(key, []).append(label or None)
-    return found
+        filters.setdefault(key, []).append(label or None)
+    return filters
 
 
 def _of_file(file):

@@ -65,12 +65,12 @@ def find_runs(derivatives, raw, participant, wanted, filters):
     entities may be `wanted` (None: all, where there is one of task and space).
     """
     space, any_version = wanted.get("space"), "desc" in filters
-    found = _series(derivatives, participant, space, any_version=any_version)
-    found = _chosen(found, filters, wanted, participant)
-    refuse_copies(found, participant)
+    series = _series(derivatives, participant, space, any_version=any_version)
+    series = _chosen(series, filters, wanted, participant)
+    refuse_copies(series, participant)
     folders = [Path(folder) for folder in (derivatives, raw) if folder is not None]
     runs = []
-    for path, entities in found:
+    for path, entities in series:
         events = (fitting_files(entities, f, "events.tsv") for f in folders)
         best = next((files for files in events if files), None)
         table = best and str(most_specific(best, path.name, "tables of events"))
@@ -97,20 +97,20 @@ def _series(derivatives, participant, space, *, any_version=False):
             "folder and the participant's label"
         )
     in_space = [k for k in kinds if space in (None, *(e.get("space") for _, e in k))]
-    found = [*in_space, *kinds][0]
-    preprocessed = [(path, e) for path, e in found if e.get("desc") == "preproc"]
-    return found if any_version else preprocessed or found
+    series = [*in_space, *kinds][0]
+    preprocessed = [(path, e) for path, e in series if e.get("desc") == "preproc"]
+    return series if any_version else preprocessed or series
 
 
-def _chosen(found, filters, wanted, participant):
+def _chosen(files, filters, wanted, participant):
     """Return the series that pass filters and have the labels wanted, by entity."""
     for key, labels in filters.items():
         keys = {label_key(label) for label in labels}
-        kept = [each for each in found if label_key(each[1].get(key)) in keys]
-        asked = f"{' '.join(filter_texts({key: labels}))} (filters, --filter)"
-        found = _some(kept, found, key, asked, participant)
+        kept = [each for each in files if label_key(each[1].get(key)) in keys]
+        words = f"{' '.join(filter_texts({key: labels}))} (filters, --filter)"
+        files = _some(kept, files, key, words, participant)
     for key, labels in wanted.items():
-        there = _labels(found, key)
+        there = _labels(files, key)
         if labels is None and len(there) > 1 and key in ("task", "space"):
             raise ValueError(
                 f"sub-{participant} has series of several {key} entities: "
@@ -118,31 +118,31 @@ def _chosen(found, filters, wanted, participant):
             )
         if labels is not None:
             labels = {labels} if isinstance(labels, str) else set(labels)
-            kept = [each for each in found if each[1].get(key) in labels]
-            asked = f"{key}-{', '.join(sorted(labels))}"
-            found = _some(kept, found, key, asked, participant)
-    return found
+            kept = [each for each in files if each[1].get(key) in labels]
+            words = f"{key}-{', '.join(sorted(labels))}"
+            files = _some(kept, files, key, words, participant)
+    return files
 
 
-def _labels(found, key):
+def _labels(files, key):
     """Return the labels that an entity has in the names of series."""
-    return sorted({entities.get(key, "(none)") for _, entities in found})
+    return sorted({entities.get(key, "(none)") for _, entities in files})
 
 
-def _some(kept, found, key, asked, participant):
+def _some(kept, files, key, words, participant):
     """Return the series that are kept; ValueError if there are none."""
     if not kept:
         raise ValueError(
-            f"sub-{participant} has no series with {asked}; there are "
-            f"{', '.join(_labels(found, key))}"
+            f"sub-{participant} has no series with {words}; there are "
+            f"{', '.join(_labels(files, key))}"
         )
     return kept
 
 
-def refuse_copies(found, participant, more=()):
+def refuse_copies(files, participant, more=()):
     """Raise if several (path, entities) are of one run by RUN_KEYS and `more` keys."""
     series: dict[tuple, list[tuple]] = {}
-    for path, entities in found:
+    for path, entities in files:
         labels = {"run": "1", **entities}
         run = tuple(label_key(labels.get(key)) for key in (*RUN_KEYS, *more))
         series.setdefault(run, []).append((path, entities))
@@ -167,14 +167,14 @@ def _choice_of(versions):
     return "keep one of them in the folder"
 
 
-def most_specific(found, name, what):
+def most_specific(files, name, what):
     """Return the last file of sorted (ranks..., file); ValueError if two rank alike."""
-    if len(found) > 1 and found[-1][:-1] == found[-2][:-1]:
+    if len(files) > 1 and files[-1][:-1] == files[-2][:-1]:
         raise ValueError(
-            f"{name} has two {what}, {found[-2][-1].name} and {found[-1][-1].name}; "
+            f"{name} has two {what}, {files[-2][-1].name} and {files[-1][-1].name}; "
             "keep one"
         )
-    return found[-1][-1]
+    return files[-1][-1]
 
 
 def fitting_files(entities, folder, ending):
@@ -183,18 +183,18 @@ def fitting_files(entities, folder, ending):
     if "ses" in entities:
         levels.append(levels[-1] / f"ses-{entities['ses']}")
     levels += [level / "func" for level in levels[1:]]
-    found = []
+    matches = []
     for table in (t for level in levels for t in level.glob(f"*_{ending}")):
         own = loose_entities(table)
         if all(same_label(entities.get(key), own[key]) for key in own):
-            found.append((len(own), len(table.parts), table))
-    return sorted(found)
+            matches.append((len(own), len(table.parts), table))
+    return sorted(matches)
 
 
 def _beside(path, *names):
     """Return the first file of some names that is beside a path, or None."""
-    found = (path.with_name(name) for name in names)
-    return next((str(file) for file in found if file.is_file()), None)
+    candidates = (path.with_name(name) for name in names)
+    return next((str(file) for file in candidates if file.is_file()), None)
 
 
 def _companion(path, candidates, *endings):
@@ -229,19 +229,19 @@ _OWN = ("contrast", "stat", "desc")
 
 def find_betas(derivatives, participant, wanted, filters):
     """Return betas as BidsRuns, and a table of their conditions and runs, or None."""
-    found, kind = _files(derivatives, participant)
-    found = _chosen(found, filters, wanted, participant)
+    files, kind = _files(derivatives, participant)
+    files = _chosen(files, filters, wanted, participant)
     if kind == _SERIES:
-        refuse_copies(found, participant)
-        return [_run(path, entities) for path, entities in found], None
+        refuse_copies(files, participant)
+        return [_run(path, entities) for path, entities in files], None
     if kind == _MAPS:
-        fits, runs = _of_maps(found, participant)
-    elif found[0][0].name == "SPM.mat" or found[0][0].is_dir():
-        fits, runs = _of_models(found, participant)
+        fits, runs = _of_maps(files, participant)
+    elif files[0][0].name == "SPM.mat" or files[0][0].is_dir():
+        fits, runs = _of_models(files, participant)
     else:
         runs = [
             BidsRun(str(path), _beside(path, TABLE), _beside(path, _MASK), None, own)
-            for path, own in found
+            for path, own in files
         ]
         return runs, None
     check_inputs(fits)
@@ -256,21 +256,21 @@ def find_betas(derivatives, participant, wanted, filters):
     return runs, table[["trial_type", "run"]]
 
 
-def _of_maps(found, participant):
+def _of_maps(files, participant):
     """Return Fits and BidsRuns of nilearn's effect maps."""
-    named = [each for each in found if "run" in each[1]]
+    named = [each for each in files if "run" in each[1]]
     refuse_copies(named, participant, more=("contrast",))
-    known = {str(path): entities for path, entities in found}
-    fits = effects_of(known)
-    return fits, [_run(Path(img), known[img]) for fit in fits for img in fit.images]
+    about = {str(path): entities for path, entities in files}
+    fits = effects_of(about)
+    return fits, [_run(Path(img), about[img]) for fit in fits for img in fit.images]
 
 
-def _of_models(found, participant):
+def _of_models(files, participant):
     """Return Fits and BidsRuns of the models of SPM and FEAT."""
-    fits = [read_fits(path)[0] for path, _ in found]
+    fits = [read_fits(path)[0] for path, _ in files]
     runs = [
         BidsRun(img, None, fit.mask, None, {"sub": participant, **entities})
-        for fit, (_, entities) in zip(fits, found, strict=True)
+        for fit, (_, entities) in zip(fits, files, strict=True)
         for img in fit.images
     ]
     return fits, runs
@@ -281,9 +281,9 @@ def _files(derivatives, participant):
     folder = Path(derivatives) / f"sub-{participant}"
     for kind, stat in ((_SERIES, None), (_MAPS, "effect")):
         paths = [p for end in _SUFFIXES for p in folder.rglob(f"*_{kind}{end}")]
-        found = [(path, e) for path, e in bids_files(paths) if e.get("stat") == stat]
-        if found:
-            return found, kind
+        maps = [(path, e) for path, e in bids_files(paths) if e.get("stat") == stat]
+        if maps:
+            return maps, kind
     models = [(path, loose_entities(path)) for path in models_below(folder)]
     if not models:
         raise ValueError(

@@ -89,8 +89,8 @@ def _as_frame(events, name):
 _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be other units
 
 
-def feature_tables(runs, name, known=()):
-    """Return features of runs, read if files; events as ones by condition (`known`)."""
+def feature_tables(runs, name, columns=()):
+    """Return features of runs, read if files; events by condition (`columns`)."""
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
     if not any(are_events):
@@ -101,8 +101,8 @@ def feature_tables(runs, name, known=()):
             "are events; give tables of one kind"
         )
     events = [read_events(table, name)[0] for table in tables]
-    shown = set().union(*(table[CONDITION] for table in events)) - {""}
-    names = sorted(shown.union(known))
+    conditions = set().union(*(table[CONDITION] for table in events)) - {""}
+    names = sorted(conditions.union(columns))
     ones = [pd.get_dummies(table[CONDITION]) for table in events]
     ones = [each.reindex(columns=names, fill_value=False) for each in ones]
     timed = [table[[ONSET, DURATION]] for table in events]
@@ -125,10 +125,10 @@ def stimuli_of(events, column):
     """Return the names, without suffix, of the stimuli in a column of events."""
     table, name = read_events(events)
     labels = event_labels(table, name, column)
-    shown = dict.fromkeys(str(label) for label in labels if label != "")
-    stems = dict.fromkeys(Path(label).stem for label in shown)
-    if not shown or len(stems) < len(shown):
-        what = "has two stimuli of one name" if shown else "names no stimulus"
+    stimuli = dict.fromkeys(str(label) for label in labels if label != "")
+    stems = dict.fromkeys(Path(label).stem for label in stimuli)
+    if not stimuli or len(stems) < len(stimuli):
+        what = "has two stimuli of one name" if stimuli else "names no stimulus"
         raise ValueError(
             f"{name}: column {column} {what}; name every stimulus that files of "
             "features are called by"

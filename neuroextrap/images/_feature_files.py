@@ -270,15 +270,15 @@ def photograph_files(folder, names):
         by_stem.setdefault(os.path.splitext(file)[0], []).append(file)
     found_of = {n: [n] if n in files else by_stem.get(n, []) for n in names}
     remedy = "give the name of the file in a column stim_file"
-    for name, found in found_of.items():
-        if not found:
+    for name, matches in found_of.items():
+        if not matches:
             raise FileNotFoundError(
                 f"{folder} holds no image of stimulus {name!r}; name the file like the "
                 f"stimulus, or {remedy}"
             )
-        if len(found) > 1:
+        if len(matches) > 1:
             raise ValueError(
-                f"{folder} holds {' and '.join(found)}: which is stimulus {name!r}; "
+                f"{folder} holds {' and '.join(matches)}: which is stimulus {name!r}; "
                 f"{remedy}"
             )
     return [str(tree / found_of[name][0]) for name in names]

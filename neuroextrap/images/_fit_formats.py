@@ -44,14 +44,14 @@ def read_matlab(path, *names):
             return _read_hdf5(path, names, of_matlab=start[: len(_HDF5)] != _HDF5)
         if matfile_version(path)[0] == 1:
             _check_elements(path)
-        found = loadmat(path, simplify_cells=True, variable_names=list(names))
+        content = loadmat(path, simplify_cells=True, variable_names=list(names))
     except Exception as error:  # whatever is wrong with the bytes of others
         if isinstance(error.__cause__, ImportError):
             raise
         raise ValueError(
             f"{path} cannot be read as a MATLAB or HDF5 file ({error}); save it again"
         ) from error
-    return {name: found[name] for name in names if name in found}
+    return {name: content[name] for name in names if name in content}
 
 
 def _read_hdf5(path, names, *, of_matlab):
@@ -70,8 +70,8 @@ def _read_hdf5(path, names, *, of_matlab):
 def _value(file, node, of_matlab):
     """Return what a node of a file holds."""
     if hasattr(node, "keys"):
-        known = [key for key in node if key in _READ]
-        return {key: _value(file, node[key], of_matlab) for key in known}
+        fields = [key for key in node if key in _READ]
+        return {key: _value(file, node[key], of_matlab) for key in fields}
     data = node[()]
     if not of_matlab:
         return data
@@ -157,26 +157,26 @@ class Fit(NamedTuple):
 def read_spm(path):
     """Return the Fit of an ``SPM.mat``: the first regressor of every condition."""
     content = read_matlab(path, "SPM").get("SPM", {})
-    found = []
+    columns = []
     for number, text in enumerate(_texts(content, "xX"), start=1):
         match = re.fullmatch(r"Sn\((\d+)\) (.+)\*bf\((\d+)\)", text)
         if match and not re.fullmatch(r".+x.+\^\d+", match[2]):  # no modulator
-            found.append((number, *match.groups()))
+            columns.append((number, *match.groups()))
     basis = "".join(_texts(content, "xBF")) or "hrf"
-    if any(order != "1" for *_, order in found) and not basis.startswith("hrf"):
+    if any(order != "1" for *_, order in columns) and not basis.startswith("hrf"):
         raise ValueError(
             f"{path} models responses by {basis!r}, where no single beta is a "
             "response; estimate it with the canonical response (hrf)"
         )
-    found = [each for each in found if each[3] == "1"]
-    if not found:
+    columns = [each for each in columns if each[3] == "1"]
+    if not columns:
         raise ValueError(
             f"{path} has no regressor of a condition, such as 'Sn(1) face*bf(1)'; give "
             "the SPM.mat of a first-level model"
         )
     folder = Path(path).parent
-    images = [_image(folder, f"beta_{number:04d}") for number, *_ in found]
-    _, runs, names, _ = map(list, zip(*found, strict=True))
+    images = [_image(folder, f"beta_{number:04d}") for number, *_ in columns]
+    _, runs, names, _ = map(list, zip(*columns, strict=True))
     return Fit(images, names, runs, _image(folder, "mask"))
 
 
@@ -204,13 +204,13 @@ def check_places(fits):
     """Warn if FEAT's own registrations say that runs lie in different places."""
     folders = [Path(fit.mask).parent for fit in fits if isinstance(fit.mask, str)]
     files = [folder / "reg" / "example_func2standard.mat" for folder in folders]
-    known = [(f.parents[1], np.loadtxt(f, max_rows=4)) for f in files if f.is_file()]
+    grids = [(f.parents[1], np.loadtxt(f, max_rows=4)) for f in files if f.is_file()]
     corners = np.array([[x, y, 80, 1] for x in (0, 160) for y in (0, 200)]).T
-    for folder, matrix in known[1:]:
-        apart = np.abs((matrix - known[0][1]) @ corners).max()
+    for folder, matrix in grids[1:]:
+        apart = np.abs((matrix - grids[0][1]) @ corners).max()
         if apart > _APART:
             warn(
-                f"{folder} lies up to {apart:.0f} mm from {known[0][0]} by FEAT's own "
+                f"{folder} lies up to {apart:.0f} mm from {grids[0][0]} by FEAT's own "
                 "registration, and voxels of the runs are compared as they are; run "
                 "featregapply, or align the runs before FEAT"
             )
@@ -219,28 +219,28 @@ def check_places(fits):
 
 def _evs_of(design):
     """Return the titles of original EVs by their columns, counted from 1."""
-    found, column = {}, 1
+    events, column = {}, 1
     for ev in range(1, int(design["evs_orig"]) + 1):
         if int(design.get(f"convolve{ev}", 0)) > 3:
             raise ValueError(f"{design[f'evtitle{ev}']!r} has several basis functions")
-        found[column] = design[f"evtitle{ev}"]
+        events[column] = design[f"evtitle{ev}"]
         column += 1 + int(design.get(f"deriv_yn{ev}", 0))
     if column != int(design["evs_real"]) + 1:
         raise ValueError(f"EVs make {column - 1} columns of {design['evs_real']}")
-    return found
+    return events
 
 
 def _copes_of(design):
     """Return the first cope that is one column and nothing else, by columns."""
-    found = {}
+    copes = {}
     for contrast in range(int(design.get("ncon_real", 0)), 0, -1):
         weights = [
             float(design.get(f"con_real{contrast}.{column}", 0))
             for column in range(1, int(design["evs_real"]) + 1)
         ]
         if max(weights, default=0) == 1 and sum(map(abs, weights)) == 1:
-            found[weights.index(1) + 1] = f"cope{contrast}"
-    return found
+            copes[weights.index(1) + 1] = f"cope{contrast}"
+    return copes
 
 
 def read_glmsingle(path, mask):

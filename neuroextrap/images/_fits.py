@@ -128,8 +128,8 @@ def effects_of(paths):
     runs = [_run_of(*fit, own) for fit, own in zip(fits, designs, strict=True)]
     if None in runs or len(set(runs)) < len(runs):
         runs = [str(i) for i in range(1, len(fits) + 1)]
-    known = zip(fits, fits.values(), designs, runs, strict=True)
-    return [_effects(*fit, *of_fit) for fit, *of_fit in known]
+    parts = zip(fits, fits.values(), designs, runs, strict=True)
+    return [_effects(*fit, *of_fit) for fit, *of_fit in parts]
 
 
 def _effects(folder, start, maps, designs, run):
@@ -144,8 +144,8 @@ def _effects(folder, start, maps, designs, run):
 
 def _run_name(entities):
     """Return what tells a run apart, numbers as numbers."""
-    known = [key for key in ("sub", *RUN_KEYS) if key in entities]
-    return "_".join(f"{key}-{label_key(entities[key])}" for key in known)
+    keys = [key for key in ("sub", *RUN_KEYS) if key in entities]
+    return "_".join(f"{key}-{label_key(entities[key])}" for key in keys)
 
 
 def check_inputs(fits):
@@ -191,17 +191,17 @@ def models_below(folder):
         sorted(folder.rglob("SPM.mat")),
         sorted({path.parent: path for path in trials}.values()),
     ]
-    found = [path for kind in kinds for path in kind]
+    paths = [path for kind in kinds for path in kind]
     # of SPM and GLMsingle one model has all runs of a session
     sessions = [loose_entities(path).get("ses") for kind in kinds[1:] for path in kind]
     mixed = sum(map(bool, kinds)) > 1
     if mixed or len(set(sessions)) < len(sessions):
         raise ValueError(
-            f"{folder} has several models, {found[0]} and {found[1]}, which may be of "
+            f"{folder} has several models, {paths[0]} and {paths[1]}, which may be of "
             "the same runs, so that runs would be tested by their own data; name one, "
             "or list those of separate runs"
         )
-    return found
+    return paths
 
 
 def labeled_by_name(fits, tables):
@@ -221,9 +221,9 @@ def labeled_by_name(fits, tables):
         )
     keys = [key for key in ("name", "run") if key in table]
     table = table[[*keys, "trial_type"]].astype(str)
-    known = set(frame[keys].itertuples(index=False, name=None))
+    rows_there = set(frame[keys].itertuples(index=False, name=None))
     given = list(table[keys].itertuples(index=False, name=None))
-    unknown = [key for key in given if key not in known]
+    unknown = [key for key in given if key not in rows_there]
     if unknown or len(set(given)) < len(given):
         wrong = "one is there twice"
         if unknown:
@@ -296,16 +296,16 @@ def _run_of(folder, start, designs):
 def _conditions(maps, designs):
     """Return the maps whose contrasts are regressors, of pairs of contrast and path."""
     columns = {_plain(name) for table in designs.values() for name in table.columns}
-    known = [each for each in maps if _plain(each[0]) in columns]
-    if columns and not known:
+    named = [each for each in maps if _plain(each[0]) in columns]
+    if columns and not named:
         raise ValueError(
             f"{maps[0][1]}: no contrast is a regressor of its design; save an effect "
             "for each condition (save_glm_to_bids(model, ['face', 'house']))"
         )
-    left = sorted({name for name, _ in maps} - {name for name, _ in known})
-    if known and left:
+    left = sorted({name for name, _ in maps} - {name for name, _ in named})
+    if named and left:
         _logger.info("no conditions, and left out: contrasts %s", ", ".join(left))
-    return known or maps
+    return named or maps
 
 
 def _plain(name):

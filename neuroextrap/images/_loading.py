@@ -362,8 +362,8 @@ def neighbor_pairs(masker):
             number = np.full(len(side.coordinates), -1, dtype=np.intp)
             number[side.vertices] = side.offset + np.arange(len(side.vertices))
             pairs.append(number[mesh_edges(side.faces)])
-    known = np.concatenate(pairs)
-    return known[(known >= 0).all(axis=1)]
+    merged = np.concatenate(pairs)
+    return merged[(merged >= 0).all(axis=1)]
 
 
 def mean_volume(named):

@@ -170,10 +170,10 @@ def _check_binary(mask):
     check_single(mask, "give a single mask")
     values = np.unique(flat_values(read_image(mask).img).astype(float))
     if np.isnan(values).any() or np.count_nonzero(values) > 1:
-        shown = ", ".join(f"{value:g}" for value in values[:4])
+        examples = ", ".join(f"{value:g}" for value in values[:4])
         raise ValueError(
             f"{mask.name} is not a binary mask: it holds {len(values)} values "
-            f"({shown}, ...); binarize it with nilearn.image.binarize_img"
+            f"({examples}, ...); binarize it with nilearn.image.binarize_img"
         )
     if not values.any():
         raise ValueError(f"{mask.name} is an empty mask; give one with non-zero voxels")

@@ -35,19 +35,19 @@ def repetition_times(named, options):
     ``t_r`` of SampleOptions, header and sidecar must agree within a millisecond, or
     (without ``check_t_r``) the first of ``t_r``, sidecar and header counts.
     """
-    found = [_of_series(img, options) for img in named]
-    for said in dict.fromkeys(found if options.t_r is None else ()):
-        series = [img for img, own in zip(named, found, strict=True) if own == said]
+    times = [_of_series(img, options) for img in named]
+    for said in dict.fromkeys(times if options.t_r is None else ()):
+        series = [img for img, own in zip(named, times, strict=True) if own == said]
         more = f" and {len(series) - 1} more" if len(series) > 1 else ""
         _logger.info("%s%s: repetition time %g s (%s)", series[0].name, more, *said)
-    return [time for time, _ in found]
+    return [time for time, _ in times]
 
 
 def _of_series(img, options):
     """Return the time between volumes of one series, and what tells it."""
-    found = {"t_r": options.t_r, "its sidecar": _of_sidecar(img)}
-    found["its header"] = _of_header(img)
-    stated = {source: float(t) for source, t in found.items() if t is not None}
+    sources = {"t_r": options.t_r, "its sidecar": _of_sidecar(img)}
+    sources["its header"] = _of_header(img)
+    stated = {source: float(t) for source, t in sources.items() if t is not None}
     if not stated:
         raise ValueError(
             f"t_r is needed with BIDS events, got None, and neither the header nor a "
@@ -204,8 +204,8 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     """
     times = np.arange(n_volumes) * t_r
     labels = np.full(n_volumes, "", dtype=object)
-    shown = table[table["trial_type"] != ""]
-    columns = (shown[key] for key in ("onset", "duration", "trial_type"))
+    labeled = table[table["trial_type"] != ""]
+    columns = (labeled[key] for key in ("onset", "duration", "trial_type"))
     for onset, duration, trial_type in zip(*columns, strict=True):
         since = times - (onset + delay) + _ROUNDING
         during = (since >= 0) & (since < duration)
@@ -241,16 +241,16 @@ def late_event(table, name, img, t_r, delay=None):
 
 def check_excluded(excluded, present, left, what):
     """Warn of conditions to exclude that do not occur; raise if nothing is `left`."""
-    known = sorted({str(name) for name in present} - {""})
+    names = sorted({str(name) for name in present} - {""})
     for condition in sorted(set(excluded) - set(present)):
         _logger.warning(
             "condition %r is to be excluded but does not occur; there are %s",
             condition,
-            known,
+            names,
         )
     if not left:
         raise ValueError(
-            f"exclude={excluded!r} leaves no {what}; conditions are {known}; exclude "
+            f"exclude={excluded!r} leaves no {what}; conditions are {names}; exclude "
             "fewer"
         )
 
@@ -309,15 +309,15 @@ def _trials_of_run(img, table, name, cleaning, i):
 
 def _nuisance(high_pass, confounds):
     """Return the drifts and confounds of a design, options of nilearn's."""
-    found = {"high_pass": high_pass}
+    nuisance = {"high_pass": high_pass}
     if not high_pass:  # None: nilearn's own drifts, 0: none
-        found = {} if high_pass is None else {"drift_model": None}
+        nuisance = {} if high_pass is None else {"drift_model": None}
     if confounds is not None:
         scale = confounds.std(axis=0)
         regressed = (confounds - confounds.mean(axis=0)) / np.where(scale > 0, scale, 1)
         names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
-        found |= {"add_regs": regressed, "add_reg_names": names}
-    return found
+        nuisance |= {"add_regs": regressed, "add_reg_names": names}
+    return nuisance
 
 
 def labels_of_trials(run_trials):

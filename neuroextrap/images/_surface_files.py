@@ -54,12 +54,12 @@ def _of_cifti(path):
     """Return (n_vertices, n_volumes) of the cortex of a dense series by hemisphere."""
     img: Any = nibabel.load(path)
     data, axis = np.asarray(img.dataobj, dtype=np.float32), img.header.get_axis(1)
-    found = {name: (rows, own) for name, rows, own in axis.iter_structures()}
+    structures = {name: (rows, own) for name, rows, own in axis.iter_structures()}
     parts = {}
     for side, name in _STRUCTURES.items():
-        if name not in found:
+        if name not in structures:
             raise ValueError(f"{path} has no {name}; give a series of both hemispheres")
-        rows, own = found[name]
+        rows, own = structures[name]
         parts[side] = np.full((own.nvertices[name], len(data)), np.nan, np.float32)
         parts[side][own.vertex] = data[:, rows].T
     return parts

@@ -85,8 +85,8 @@ def text_column(table, column, name):
                 f"{name}: column {column} has {entry!r} in row {row}, which begins or "
                 "ends with a blank; remove it"
             )
-    known = values[~missing]
-    if known.nunique() > len(set(text[~missing])) + int((known == MISSING).any()):
+    present = values[~missing]
+    if present.nunique() > len(set(text[~missing])) + int((present == MISSING).any()):
         raise ValueError(
             f"{name}: column {column} holds entries of different types that are the "
             "same text; convert the column to text"

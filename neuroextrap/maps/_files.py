@@ -102,8 +102,8 @@ def stage_maps(folder, images, sidecars, files, run=None):
     for name, img in images.items():
         about = sidecars[name]
         if files.bids is not None:  # with the keys that BIDS knows
-            known = {"Description": about["description"], "Units": about["unit"]}
-            about = known | about
+            bids_keys = {"Description": about["description"], "Units": about["unit"]}
+            about = bids_keys | about
         text = json_text(f"sidecars[{name!r}]", about)
         roles = save_image(img, folder, name)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
@@ -180,9 +180,9 @@ class _ReadMaps(dict):
     def note(self, sidecar):
         """Keep the parameters of a map, and findings that touch it."""
         self.parameters |= sidecar.get("parameters") or {}
-        for found in sidecar.get("findings") or ():
-            known = {**found, "maps": tuple(found["maps"])}
-            finding = Finding._make(known[field] for field in Finding._fields)
+        for entry in sidecar.get("findings") or ():
+            fields = {**entry, "maps": tuple(entry["maps"])}
+            finding = Finding._make(fields[field] for field in Finding._fields)
             if finding not in self.findings_:
                 self.findings_.append(finding)
 
@@ -243,6 +243,6 @@ def _listed_maps(files):
         raise ValueError(f"{path} is damaged ({wrong}); {remedy}") from error
     if any(Path(file).name != file for pair in listed for file in set.union(*pair)):
         raise ValueError(f"{path} is damaged (files elsewhere); {remedy}")
-    if any(used - known for used, known in listed):
+    if any(used - on_record for used, on_record in listed):
         raise ValueError(f"{path} is damaged (files without a hash); {remedy}")
     return maps

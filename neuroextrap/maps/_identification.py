@@ -227,17 +227,17 @@ _PERMUTATION_MAPS = (
 )
 
 
-def permutation_statistics(found, names=_PERMUTATION_MAPS):
+def permutation_statistics(scores, names=_PERMUTATION_MAPS):
     """Return p-values of every region from the counts of a permutation run, by name.
 
-    These `found` are NullCounts, or RegionScores.
+    These `scores` are NullCounts, or RegionScores.
     """
-    score, maxima, known = found.score, found.maxima, ~np.isnan(found.score)
-    if not known.any():  # a shard without tasks
-        return {name: np.full(known.shape, np.nan) for name in names}
-    counts = NullCounts(score[known], found.n_reached[known], maxima)
+    score, maxima, finite = scores.score, scores.maxima, ~np.isnan(scores.score)
+    if not finite.any():  # a shard without tasks
+        return {name: np.full(finite.shape, np.nan) for name in names}
+    counts = NullCounts(score[finite], scores.n_reached[finite], maxima)
     p, p_fwe = counts.p_value(), counts.p_value_fwe()
-    p_tail, _ = stats.tail_p_value(score[known], maxima)
+    p_tail, _ = stats.tail_p_value(score[finite], maxima)
     values = {
         "p_value": p,
         "p_value_fwe": p_fwe,
@@ -246,7 +246,7 @@ def permutation_statistics(found, names=_PERMUTATION_MAPS):
         "neg_log10_p_fwe": -np.log10(p_fwe),
         "z": z_from_p(p, len(maxima)),
     }
-    return spread_known(known, {name: values[name] for name in names})
+    return spread_known(finite, {name: values[name] for name in names})
 
 
 def null_statistics(score, null, *, most=None):

@@ -238,8 +238,8 @@ class Origin:
 
 def versions():
     """Return the versions of Python and of the packages that results depend on."""
-    found = {package: metadata.version(package) for package in _PACKAGES}
-    return {"python": platform.python_version(), **found}
+    packages = {package: metadata.version(package) for package in _PACKAGES}
+    return {"python": platform.python_version(), **packages}
 
 
 def provenance(*, parameters=None, inputs=None, random_state=None):

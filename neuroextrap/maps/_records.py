@@ -147,8 +147,8 @@ def changed_parameters(estimator):
 def _restored(estimator, described):
     """Return parameters; those that were not restored are as their folder has them."""
     origin = getattr(estimator, "origin_", None)
-    known = {} if origin is None else origin.parameters
+    recorded = {} if origin is None else origin.parameters
     return {
-        name: known[name] if value is None and name in known else value
+        name: recorded[name] if value is None and name in recorded else value
         for name, value in described.items()
     }

@@ -71,19 +71,19 @@ _NUMBERS = (
 class GroupResult:
     """One analysis over subjects: its PageMaps, and what is known beside them.
 
-    `shown` is the map that says how strong features are, `labels` are their names in an
-    atlas. The records of maps have the names under which several analyses share a page.
+    `main_map` says how strong features are, `labels` are their names in an atlas. The
+    records of maps have the names under which several analyses share a page.
     """
 
     about: Any
-    shown: str
+    main_map: str
     view: PageMaps
     labels: np.ndarray | None
 
     @property
     def strength(self):
         """Numbers (n_features,) that are larger where there is more."""
-        return self.view.strength(self.shown)
+        return self.view.strength(self.main_map)
 
     @property
     def has_clusters(self):
@@ -118,7 +118,7 @@ class GroupResult:
         return None, "baseline"
 
     @property
-    def known(self):
+    def effects(self):
         """What the answer reads: where there are effects, and how strong they are."""
         about, view, strength = self.about, self.view, self.strength
         if view.finding.n_surviving:
@@ -142,14 +142,14 @@ class GroupResult:
         columns = {"feature": peaks} | dict(zip("xyz", places[peaks].T, strict=True))
         if self.labels is not None:
             columns["region"] = [self.labels[peak] or "-" for peak in peaks]
-        names = dict.fromkeys((self.shown, *_NUMBERS, *_P_VALUES))
+        names = dict.fromkeys((self.main_map, *_NUMBERS, *_P_VALUES))
         numbers = {name: scores[name][peaks] for name in names if name in scores}
         return pd.DataFrame(columns | sizes | numbers)
 
     def _surviving_peaks(self):
         """Return the peaks of clusters, strongest first, and columns with sizes."""
         view, strength, clusters = self.view, self.strength, {}
-        sign = np.sign(view.scores[self.shown]) if view.two_sided else 1
+        sign = np.sign(view.scores[self.main_map]) if view.two_sided else 1
         for side in (1, -1):
             number = clusters_of(view, view.finding.survives & (sign == side))
             for members in (number == n for n in range(number.max() + 1)):
@@ -212,17 +212,17 @@ def _result(maps, records, masker, labels):
         name: np.asarray(feature_values(img, masker, name), dtype=float)
         for name, img in maps.items()
     }
-    shown = _SHOWN.get(maps.test) or options["statistic"]
-    if shown not in scores:  # sign flips call the effect a mean
-        shown = "mean"
-    if maps.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
-        shown = "minimum"
+    main_map = _SHOWN.get(maps.test) or options["statistic"]
+    if main_map not in scores:  # sign flips call the effect a mean
+        main_map = "mean"
+    if maps.test == "prevalence" and not np.nanmax(scores[main_map]) > 0:
+        main_map = "minimum"
     n_classes, level = options.get("n_classes"), options.get("confidence_level")
     view = PageMaps(
         maps=dict(maps),
         records=records,
         masker=masker,
-        choice=features_as_regions(len(scores[shown])),
+        choice=features_as_regions(len(scores[main_map])),
         words=words_of_features(masker),
         scores=scores,
         finding=decide(scores, n_classes=n_classes, confidence_level=level),
@@ -231,7 +231,7 @@ def _result(maps, records, masker, labels):
         n_permutations=options.get("n_permutations", 0),
         claim="have an effect" if maps.test == "second_level" else "are informative",
     )
-    return GroupResult(maps, shown, view, labels)
+    return GroupResult(maps, main_map, view, labels)
 
 
 _HEADINGS = {
@@ -263,16 +263,16 @@ def make_group_page(
     results = read_group(analyses, None if labels_img is None else (labels_img, names))
     first, *others = results
     title = page_title(title, f"Group of {len(first.about.subjects)} subjects")
-    view, drawn = joined_view(results), first.shown
+    view, drawn = joined_view(results), first.main_map
     peak = int(first.clusters["feature"].iloc[0])
     background = choose_background(view.masker, bg_img)
     pictures = Pictures(view, view.places[peak], background)
     further = [
-        (_HEADINGS[each.about.test], answer(sentences("group_found", **each.known)))
+        (_HEADINGS[each.about.test], answer(sentences("group_found", **each.effects)))
         for each in others
     ]
     many = f"How many {view.words[1]}"
-    shown = [
+    figures = [
         *further,
         ("Clusters", _clusters_section(first)),
         *((many, discoveries_section(each.view, each.labels)) for each in results),
@@ -287,11 +287,11 @@ def make_group_page(
         ("Null distributions", Markup("\n").join(nulls)),
         ("Who was analyzed", render("subjects", **who)),
     ]
-    about = first.known | {"results": results}
+    about = first.effects | {"results": results}
     options = render("group_options", results=results, headings=_HEADINGS)
     how = {"details": details, "requested": [("Options", options)]}
     picture = pictures.figure(drawn)
-    return make_page(title, sections_of("group", about, picture, shown, **how))
+    return make_page(title, sections_of("group", about, picture, figures, **how))
 
 
 def _viewer(view, result, background):
@@ -307,8 +307,8 @@ def _viewer(view, result, background):
         "baseline": baseline,
         "baseline_label": baseline_label,
     }
-    shown = {"set_sizes": [], "subjects": subjects}
-    return draw_viewer(view, result.shown, kept, shown, background, names=names)
+    details = {"set_sizes": [], "subjects": subjects}
+    return draw_viewer(view, result.main_map, kept, details, background, names=names)
 
 
 def _kept_features(result, peaks):
@@ -382,15 +382,15 @@ def _null_figures(result):
     """Yield figures of the largest statistic of every permutation, and the observed."""
     maxima, view = result.about.null_maxima, result.view
     for name in sorted(maxima, key=_of_clusters):  # the statistic itself comes first
-        shown = name if name in view.scores else "mean"
+        drawn = name if name in view.scores else "mean"
         finite = maxima[name][np.isfinite(maxima[name])]
-        if shown not in view.scores or not len(finite):
+        if drawn not in view.scores or not len(finite):
             continue
-        label = view.record(shown).label
+        label = view.record(drawn).label
         where = "" if "cluster" in name else f" over {view.words[1]}"
         yield null_figure(
             finite,
-            float(np.nanmax(view.strength(shown))),
+            float(np.nanmax(view.strength(drawn))),
             f"largest {label}{where}",
             f"Largest {label} in each of {len(maxima[name]):,} rearrangements of the "
             "subjects' maps; the family-wise p-values refer to it.",

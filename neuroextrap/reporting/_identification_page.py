@@ -97,7 +97,7 @@ def identification_sections(
     if masker is not None and choice.has_place:
         viewer = viewer_of_curves(fitted, background, peaks=peaks["region"])
     others = [name for name in view.overview() if name not in _NOT_AMONG_MAPS]
-    shown = [
+    figures = [
         ("Accuracy curves", curves_section(fitted, view, peaks)),
         ("Peaks", _peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
         ("How many are informative", discoveries_section(view, areas)),
@@ -115,7 +115,7 @@ def identification_sections(
         "identification",
         known_places(fitted, view, peaks) | known_methods(fitted, samples),
         pictures.figure("accuracy"),
-        shown,
+        figures,
         details=details,
         requested=[("Parameters", parameter_tables(fitted))],
     )
@@ -127,8 +127,8 @@ def summary(fitted, *, n_peaks=5):
     view, words, table = page_maps(fitted), [], ""
     if view.n_known():
         peaks = ranked_peaks(fitted, n_peaks)
-        known = known_places(fitted, view, peaks)
-        words = sentences("identification_found", **known)
+        places = known_places(fitted, view, peaks)
+        words = sentences("identification_found", **places)
         table = short_table(peaks, _COLUMNS, f"Strongest {view.words[1]}")
     return render(
         "summary",
@@ -293,9 +293,9 @@ def curves_section(fitted, view, peaks):
     if len(fitted.classes_) < 3:
         return ""
     survives = view.finding.survives[peaks["region"].to_numpy()]
-    shown = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
+    drawn = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
     figures, tables = [], []
-    for number, (_, row) in enumerate(shown.iterrows(), start=1):
+    for number, (_, row) in enumerate(drawn.iterrows(), start=1):
         caption = named_place(row)
         if view.finding.criterion and not survives.any():
             caption += ": a trend that does not survive correction"

@@ -75,8 +75,8 @@ class Verdict:
 
 def decide(scores, *, n_classes=None, confidence_level=None):
     """Decide which regions survive by values (n_regions,) of maps by name."""
-    known = (name for name in CRITERIA if np.isfinite(scores.get(name, np.nan)).any())
-    criterion = next(known, "")
+    named = (name for name in CRITERIA if np.isfinite(scores.get(name, np.nan)).any())
+    criterion = next(named, "")
     if not criterion:
         n_regions = len(next(iter(scores.values())))
         return Verdict("", "", np.zeros(n_regions, dtype=bool))
@@ -203,12 +203,12 @@ class PageMaps:
         chance = record.chance_level(self.n_classes)
         marks = {"chance": float(chance)} if chance else {}
         strength = self.strength(name)
-        known = np.isfinite(strength)
+        finite = np.isfinite(strength)
         tested = self.finding.by_p_value and record.unit != "count"
-        if not tested or not survives.any() or survives[known].all():
+        if not tested or not survives.any() or survives[finite].all():
             return marks
         limit = strength[survives].min()
-        if name not in self.looks and strength[known & ~survives].max() < limit:
+        if name not in self.looks and strength[finite & ~survives].max() < limit:
             marks[f"p = {format_p_value(LEVEL)}"] = float(limit)
         return marks
 

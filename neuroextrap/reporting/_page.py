@@ -22,7 +22,6 @@ from markupsafe import Markup, escape
 import neuroextrap
 from neuroextrap.maps._provenance import versions
 from neuroextrap.maps._records import changed_parameters, described_parameters
-from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import brief
 
@@ -215,19 +214,19 @@ def page_title(title, default):
 
 
 def sections_of(
-    kind, about, picture="", shown=(), *, notes="", details=(), requested=()
+    kind, about, picture="", figures=(), *, notes="", details=(), requested=()
 ):
     """Return the sections of a page, pairs (heading, HTML), as all pages order them.
 
     Templates of the `kind` say what was found, what that does not show, and by which
     methods, of what is known `about` it; `picture` and `notes` (HTML) show where.
     """
-    found, limits, methods = (
+    result, limits, methods = (
         sentences(f"{kind}_{part}", **about) for part in ("found", "limits", "methods")
     )
     return [
-        ("What was found", answer(found, picture) + notes),
-        *shown,
+        ("What was found", answer(result, picture) + notes),
+        *figures,
         ("What this does not show", render("list", items=limits)),
         *details,
         ("Methods", methods_section(methods)),
@@ -326,7 +325,7 @@ _LONGEST = 300
 def parameter_tables(fitted):
     """Show the parameters: those that differ from the default first, then the rest."""
     changed, given = changed_parameters(fitted), described_parameters(fitted)
-    changed = {n: v for n, v in changed.items() if n not in WITHOUT_EFFECT}
+    changed = {n: v for n, v in changed.items() if n in given}
     others = {n: v for n, v in given.items() if n not in changed}
     others["versions"] = ", ".join(f"{name} {v}" for name, v in versions().items())
     tables = {"changed": parameter_table(changed), "others": parameter_table(others)}
@@ -354,8 +353,8 @@ def _plain(value):
     if "class" in value and value.get("parameters"):
         listed = ", ".join(f"{n}={_plain(v)}" for n, v in value["parameters"].items())
         return f"{value['class']}({listed})"
-    known = [value[key] for key in ("file", "class", "image") if key in value]
-    kind = known[0] if known else None
+    texts = [value[key] for key in ("file", "class", "image") if key in value]
+    kind = texts[0] if texts else None
     shape = value.get("shape")
     if kind is None and shape is not None:
         kind = f"array of {' x '.join(map(str, shape))}"

@@ -201,8 +201,8 @@ def _strongest(values, places, n_peaks, min_distance):
 def ranked_peaks(fitted, n_peaks, atlas=None):
     """Return the peak table, ordered by the statistic that the permutations tested."""
     statistic = fitted.statistic
-    known = isinstance(statistic, str) and statistic in fitted.region_scores_
-    order = statistic if known and fitted.n_permutations_ else "accuracy"
+    is_map = isinstance(statistic, str) and statistic in fitted.region_scores_
+    order = statistic if is_map and fitted.n_permutations_ else "accuracy"
     return peak_table(fitted, n_peaks=n_peaks, statistic=order, atlas=atlas)
 
 
@@ -297,14 +297,14 @@ def cluster_columns(view, peaks):
     return {name: np.array(each, dtype=int) for name, each in columns.items()}
 
 
-def _sets(view, known, clusters, areas):
+def _sets(view, analyzed, clusters, areas):
     """Yield the name of every set and which regions (n_regions,) are in it."""
     many, finding = view.words[1], view.finding
-    yield f"all {many}", known
+    yield f"all {many}", analyzed
     if finding.survives.any():
         yield f"{many} that survive correction", finding.survives
     for name in () if areas is None else dict.fromkeys(areas.tolist()):
-        chosen = view.choice.regions_of(areas == name) & known
+        chosen = view.choice.regions_of(areas == name) & analyzed
         if name and chosen.any():
             yield name, chosen
     if clusters is not None:
@@ -318,11 +318,11 @@ def _sets(view, known, clusters, areas):
 
 def discoveries_section(view, areas=None):
     """Tabulate how many regions of sets are informative, as HTML; "" if unknown."""
-    known = None if view.bounds is None else ~np.isnan(view.bounds.scores)
-    if known is None or known.sum() < 2:
+    analyzed = None if view.bounds is None else ~np.isnan(view.bounds.scores)
+    if analyzed is None or analyzed.sum() < 2:
         return ""
     forming, clusters = forming_clusters(view)
-    sets, chosen = zip(*_sets(view, known, clusters, areas), strict=True)
+    sets, chosen = zip(*_sets(view, analyzed, clusters, areas), strict=True)
     frame = pd.DataFrame({"set": sets, "n_regions": np.sum(chosen, axis=1)})
     frame["n_true"] = [view.bounds.count(each) for each in chosen]
     frame["proportion"] = frame["n_true"] / frame["n_regions"].clip(lower=1)

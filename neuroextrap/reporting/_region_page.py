@@ -55,8 +55,8 @@ _OF_CONFOUND = "neg_log10_p_fwe", "information_bound_beyond"
 def cross_page(maps, title=None, **options):
     """Make the page of what ``cross_identification`` returned, a Report."""
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
-    shown = _Shown("cross", maps.conditions_, drawn=drawn)
-    return _region_page(maps, title, shown, **options)
+    content = _Shown("cross", maps.conditions_, drawn=drawn)
+    return _region_page(maps, title, content, **options)
 
 
 def dissimilarity_page(maps, title=None, **options):
@@ -74,8 +74,8 @@ def dissimilarity_page(maps, title=None, **options):
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
     about = {"models": models}
-    shown = _Shown("dissimilarity", about, by, tested, drawn=drawn, more=draw)
-    return _region_page(maps, title, shown, **options)
+    content = _Shown("dissimilarity", about, by, tested, drawn=drawn, more=draw)
+    return _region_page(maps, title, content, **options)
 
 
 def multiverse_page(maps, title=None, **options):
@@ -94,8 +94,8 @@ def multiverse_page(maps, title=None, **options):
     unusual = table.loc[table["largest_standardized"].idxmax()]
     about = {"n_pipelines": len(table), "unusual": unusual}
     by, tested = "n_pipelines", "p_value_fwe_any"
-    shown = _Shown("multiverse", about, by, tested, more=draw)
-    return _region_page(maps, title, shown, **options)
+    content = _Shown("multiverse", about, by, tested, more=draw)
+    return _region_page(maps, title, content, **options)
 
 
 def confound_page(maps, title=None, **options):
@@ -104,8 +104,8 @@ def confound_page(maps, title=None, **options):
     own = {}
     if "confound_accuracy" in maps.region_scores_:
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
-    shown = _Shown("confound", drawn=drawn, own=own)
-    return _region_page(maps, title, shown, **options)
+    content = _Shown("confound", drawn=drawn, own=own)
+    return _region_page(maps, title, content, **options)
 
 
 def continuous_page(maps, title=None, **options):
@@ -113,20 +113,20 @@ def continuous_page(maps, title=None, **options):
     scores, bands = maps.region_scores_, () if maps.bands_ is None else maps.bands_
     names = {band: band_names(band)[1:] for band in np.unique(bands)}
     names = {band: each for band, each in names.items() if each[0] in scores}
-    shown = _Shown(
+    content = _Shown(
         "continuous",
         {"bands": names},
         "correlation",
         drawn=[name for name in ("r2", "noise_ceiling") if name in scores],
         own={unique: p_values for unique, *p_values in names.values()},
     )
-    return _region_page(maps, title, shown, **options)
+    return _region_page(maps, title, content, **options)
 
 
 def confound_summary(maps):
     """Return what ``trial_confound`` found, as one paragraph of plain text."""
-    shown = _Shown("confound")
-    about, *_ = _known(maps, _view_of(maps, shown), shown)
+    content = _Shown("confound")
+    about, *_ = _known(maps, _view_of(maps, content), content)
     return " ".join(each.unescape() for each in sentences("confound_found", **about))
 
 
@@ -149,29 +149,29 @@ class _Shown(NamedTuple):
     two_sided: bool = False
 
 
-def _region_page(maps, title, shown, *, n_peaks=10, bg_img=None, atlas=None):
+def _region_page(maps, title, content, *, n_peaks=10, bg_img=None, atlas=None):
     """Make the page that shows maps of regions as _Shown says."""
-    view = _view_of(maps, shown)
-    about, rows, peaks = _known(maps, view, shown, n_peaks, atlas)
+    view = _view_of(maps, content)
+    about, rows, peaks = _known(maps, view, content, n_peaks, atlas)
     background = choose_background(maps.masker_, bg_img, maps.bg_img_)
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background)
     notes = [f"{capitalized(note)}." for note in maps.notes_]
-    title = page_title(title, sentences(f"{shown.kind}_title", **about)[0])
-    notes = ("" if shown.drawn else pictures.note) + paragraphs(*notes, note=True)
+    title = page_title(title, sentences(f"{content.kind}_title", **about)[0])
+    notes = ("" if content.drawn else pictures.note) + paragraphs(*notes, note=True)
     images = ""
-    if shown.drawn:
-        figures = [_figure_of(pictures, name, *p) for name, p in shown.own.items()]
-        images = Markup("\n").join([pictures.section(shown.drawn), *figures])
+    if content.drawn:
+        figures = [_figure_of(pictures, name, *p) for name, p in content.own.items()]
+        images = Markup("\n").join([pictures.section(content.drawn), *figures])
     parts = [
-        *(shown.more(view, peaks) if shown.more else ()),
-        ("Strongest regions", _peaks_table(view, peaks, shown)),
+        *(content.more(view, peaks) if content.more else ()),
+        ("Strongest regions", _peaks_table(view, peaks, content)),
         ("Maps", images),
     ]
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
     how = {"notes": notes, "requested": [("Parameters", parameter_table(plain))]}
-    picture = pictures.figure(shown.by)
-    return make_page(title, sections_of(shown.kind, about, picture, parts, **how))
+    picture = pictures.figure(content.by)
+    return make_page(title, sections_of(content.kind, about, picture, parts, **how))
 
 
 def _figure_of(pictures, name, p_value, p_value_fwe):
@@ -184,11 +184,11 @@ def _figure_of(pictures, name, p_value, p_value_fwe):
     return replace(pictures, view=view).figure(name)
 
 
-def _known(maps, view, shown, n_peaks=1, atlas=None):
+def _known(maps, view, content, n_peaks=1, atlas=None):
     """Return what words say, the strongest regions, and a table of them."""
-    scores, places, by = view.scores, maps.places_, shown.by
+    scores, places, by = view.scores, maps.places_, content.by
     names = maps.names_ if hasattr(maps, "names_") else maps.choice_.names
-    strength = view.strength(by) - _TIE * scores.get(shown.tested, 0)
+    strength = view.strength(by) - _TIE * scores.get(content.tested, 0)
     rows, peaks = peaks_of(scores, strength, names, places, n_peaks, atlas)
     about = {
         "maps": maps,
@@ -205,38 +205,38 @@ def _known(maps, view, shown, n_peaks=1, atlas=None):
         "n_exchanges": maps.n_permutations_,
         "are_images": bool(view.maps),
     }
-    return about | dict(shown.about), rows, peaks
+    return about | dict(content.about), rows, peaks
 
 
-def _view_of(maps, shown):
+def _view_of(maps, content):
     """Return the PageMaps of maps of which one is tested by p-values, if there are."""
-    scores, masker, tested = maps.region_scores_, maps.masker_, shown.tested
+    scores, masker, tested = maps.region_scores_, maps.masker_, content.tested
     words = getattr(maps, "words_", None)
-    known = {shown.by: scores[shown.by]}
+    deciding = {content.by: scores[content.by]}
     if tested in scores:
-        known = {"p_value_fwe": scores[tested]}
+        deciding = {"p_value_fwe": scores[tested]}
     return PageMaps(
         maps=dict(maps) if masker is not None else {},
         scores=scores,
         masker=masker,
         choice=maps.choice_,
         words=words or words_of_regions(masker, centered=maps.places_ is not None),
-        finding=decide(known),
+        finding=decide(deciding),
         records=maps.records or MAPS,
         n_classes=len(getattr(maps, "classes_", ())) or None,
-        looks=shown.looks,
-        two_sided=shown.two_sided,
+        looks=content.looks,
+        two_sided=content.two_sided,
     )
 
 
-def _peaks_table(view, peaks, shown):
+def _peaks_table(view, peaks, content):
     """Tabulate the strongest regions, each map under its label, if that is shown."""
-    if not shown.table:
+    if not content.table:
         return ""
     records = {name: view.record(name) for name in peaks if name in view.scores}
     return frame_table(
         peaks,
-        f"{sentence_case(view.words[1])} by {view.record(shown.by).label}",
+        f"{sentence_case(view.words[1])} by {view.record(content.by).label}",
         {n: (r.label, "p" if r.unit == "p" else "number") for n, r in records.items()},
     )
 
@@ -269,7 +269,7 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
     about = dict(zip(("first", "second"), names, strict=True))
     looks = _looks(maps.region_scores_, about)
     of_verdict = *_BOTH, _DIFFERENCE, "p_value_fwe"
-    shown = _Shown(
+    content = _Shown(
         "comparison",
         about | {"doubt": doubts_about(maps.findings_, of_verdict)},
         _DIFFERENCE,
@@ -279,7 +279,7 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
         looks=looks,
         two_sided=bool(maps.parameters.get("two_sided", True)),
     )
-    return _region_page(maps, title, shown, **options)
+    return _region_page(maps, title, content, **options)
 
 
 def _looks(scores, about):

@@ -54,7 +54,7 @@ def viewer_of_curves(
     kept = np.append(kept, np.setdiff1d(peaks, kept)).astype(int)
     peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
     bounds = class_bounds(view.scores)[kept, np.newaxis]
-    shown = {
+    details = {
         "set_sizes": results.set_sizes.tolist(),
         "curves": rounded(results.curve(kept)[1]),
         "bound_sizes": [len(fitted.classes_)],
@@ -63,17 +63,17 @@ def viewer_of_curves(
     start = int(np.argmax(kept == peak))
     names = None if names is None else [str(names[region]) for region in kept]
     return draw_viewer(
-        view, map_name, kept, shown, background, names=names, start=start
+        view, map_name, kept, details, background, names=names, start=start
     )
 
 
-def draw_viewer(view, first, kept, shown, background, **data):
-    """Return a viewer as HTML; `shown` is what a click shows besides the numbers.
+def draw_viewer(view, first, kept, details, background, **data):
+    """Return a viewer as HTML; `details` is what a click shows besides the numbers.
 
     The other parameters are those of :func:`viewer_data`.
     """
     data = viewer_data(view, first, kept, **data)
-    data |= shown | {"discoveries": _discoveries(view)}
+    data |= details | {"discoveries": _discoveries(view)}
     if view.on_surface:
         data |= on_surface(view.masker, background.img)
         views = render("hemispheres", sides=data["hemispheres"])

@@ -143,14 +143,14 @@ def examine(
         matrix = matrix.negative()
     accuracy, z = pairwise_z(matrix.ranks)
     turned = kind == "auto" and accuracy < 0.25 and z < special.ndtri(_SURE)
-    found = []
+    findings = []
     if z < special.ndtri(_SURE):
         reversed_ = doubt("reversed_scores", accuracy)
-        found.append(reversed_._replace(effect=_TURNED) if turned else reversed_)
+        findings.append(reversed_._replace(effect=_TURNED) if turned else reversed_)
     matrix = matrix.negative() if turned else matrix
     for look in (_shifted, _normalized, _symmetric, _repeated, _few_or_tied, _hubs):
-        found += look(matrix)
-    return turned, matrix, tuple(found)
+        findings += look(matrix)
+    return turned, matrix, tuple(findings)
 
 
 def _shifted(matrix: ScoreMatrix) -> Iterator[Finding]:

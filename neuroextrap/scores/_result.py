@@ -205,21 +205,21 @@ def _differences(
 
 
 def _quantities(
-    found: ScoreIdentification, sizes: np.ndarray
+    result: ScoreIdentification, sizes: np.ndarray
 ) -> tuple[FloatArray, FloatArray]:
     """Return bits and accuracies (1 + n_sizes,), and those without each candidate."""
-    known, n_candidates = found.measured["set_size"].to_numpy(), len(found.names)
-    at = np.searchsorted(known, sizes)
-    accuracy = found.measured["accuracy"].to_numpy()[at]
-    values = np.r_[found.values["implied_information"], accuracy]
+    set_sizes, n_candidates = result.measured["set_size"].to_numpy(), len(result.names)
+    at = np.searchsorted(set_sizes, sizes)
+    accuracy = result.measured["accuracy"].to_numpy()[at]
+    values = np.r_[result.values["implied_information"], accuracy]
     usual = default_set_sizes(n_candidates)
     inner, first = np.unique(np.minimum(usual, n_candidates - 1), return_index=True)
-    curves = found.left_out[:, np.searchsorted(known, usual[first])]
+    curves = result.left_out[:, np.searchsorted(set_sizes, usual[first])]
     if np.isnan(curves).any():
         return values, np.full((n_candidates, len(values)), np.nan)
-    best = 1 - half_lost_point(inner, n_candidates, len(found.ranks.tied))
+    best = 1 - half_lost_point(inner, n_candidates, len(result.ranks.tied))
     bits = implied_information(np.minimum(curves, best), inner)
-    return values, np.column_stack([bits, found.left_out[:, at]])
+    return values, np.column_stack([bits, result.left_out[:, at]])
 
 
 _EXTREME = 5  # stimuli of each end that are shown
@@ -247,30 +247,30 @@ _POOLS = {
 }
 
 
-def scores_report(found, compared, title=None):
+def scores_report(results, compared, title=None):
     """Make a self-contained page of decoders, by name, and pairs of them compared."""
-    if len(found) == 1:
-        found = {"": next(iter(found.values()))}
-    about = {"decoders": found, "pairs": compared, "doubts": doubts_about}
-    notes = named_notes(found, compared)
-    shown = [
+    if len(results) == 1:
+        results = {"": next(iter(results.values()))}
+    about = {"decoders": results, "pairs": compared, "doubts": doubts_about}
+    notes = named_notes(results, compared)
+    parts = [
         ("What is doubtful", render("list", items=dict.fromkeys(notes))),
         *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
-        ("In numbers", _table(found, "summary", _SUMMARY)),
-        ("Pools", _table(found, "pools", _POOLS)),
+        ("In numbers", _table(results, "summary", _SUMMARY)),
+        ("Pools", _table(results, "pools", _POOLS)),
         *(
             (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
-            for name, each in found.items()
+            for name, each in results.items()
         ),
     ]
-    sections = sections_of("scores", about, _curves(found), shown)
+    sections = sections_of("scores", about, _curves(results), parts)
     return make_page(page_title(title, "Identification by scores"), sections)
 
 
-def named_notes(found, compared):
+def named_notes(results, compared):
     """Return the notes of decoders, by name if there are several, and of pairs."""
-    notes = [(name, note) for name, each in found.items() for note in each.notes]
-    named = [f"{name}: {note}" if len(found) > 1 else note for name, note in notes]
+    notes = [(name, note) for name, each in results.items() for note in each.notes]
+    named = [f"{name}: {note}" if len(results) > 1 else note for name, note in notes]
     return named + [note for each in compared.values() for note in each.notes]
 
 
@@ -281,27 +281,27 @@ def _pair(names, compared):
     return frame_table(table, columns=columns | {"p_value": ("p", "p")})
 
 
-def _table(found, name, headings):
+def _table(results, name, headings):
     """Show some columns of a table of all decoders."""
-    table = joined(found, name)
-    shown = [*(["scores"] if any(found) else []), *headings]
-    return frame_table(table[shown], columns=headings)
+    table = joined(results, name)
+    columns = [*(["scores"] if any(results) else []), *headings]
+    return frame_table(table[columns], columns=headings)
 
 
-def _curves(found):
+def _curves(results):
     """Draw the curves of all decoders, measured and predicted."""
     from neuroextrap.plotting import plot_accuracy_curve
     from neuroextrap.plotting._axes import COLORS, log_set_sizes, new_axes
 
     ax = new_axes(6.4, 3.4)
-    for number, (name, each) in enumerate(found.items()):
+    for number, (name, each) in enumerate(results.items()):
         color, inside = COLORS[number % len(COLORS)], each.measured
         ends = inside["set_size"], inside["lower"], inside["upper"]
         ax.fill_between(*ends, color=color, alpha=0.15, lw=0)
         plot_accuracy_curve(
             inside["set_size"],
             inside["accuracy"],
-            chance=number == len(found) - 1,
+            chance=number == len(results) - 1,
             label=name or "measured",
             color=color,
             ax=ax,
@@ -320,35 +320,37 @@ def _curves(found):
 def _stimuli(each):
     """Tabulate the hardest and the easiest targets, and what attracts most."""
     table = each.stimuli
-    shown = table.drop(columns=["attracted", "repeats"])[table["n_trials"] > 0]
+    tested = table.drop(columns=["attracted", "repeats"])[table["n_trials"] > 0]
     hubs = table.sort_values("attracted", ascending=False, kind="stable")
     hubs = hubs[hubs["attracted"] > 0][["candidate", "attracted"]].head(_EXTREME)
     caption = "Candidates that are the first choice of most trials of others"
     tables = [
-        frame_table(shown.head(_EXTREME), "Hardest targets"),
-        frame_table(shown.iloc[::-1].head(_EXTREME), "Easiest targets"),
+        frame_table(tested.head(_EXTREME), "Hardest targets"),
+        frame_table(tested.iloc[::-1].head(_EXTREME), "Easiest targets"),
         *([frame_table(hubs, caption)] if len(hubs) else []),
     ]
     return Markup("\n").join(tables)
 
 
-def write_results(found, compared, out, *, overwrite=False, report=False, origin=None):
+def write_results(
+    results, compared, out, *, overwrite=False, report=False, origin=None
+):
     """Write all files or none; return the tables by name, and the files in words."""
     pairs = {" and ".join(names): each for names, each in compared.items()}
-    tables = {name: joined(found, name) for name in ("summary", "curve", "stimuli")}
+    tables = {name: joined(results, name) for name in ("summary", "curve", "stimuli")}
     tables |= {"comparison": joined(pairs, "table")} if pairs else {}
     about: dict[str, Any] = {
         name: {"findings": [f._asdict() for f in each.findings]}
-        for name, each in (found | pairs).items()
+        for name, each in (results | pairs).items()
     }
     for name, each in pairs.items():
         about[name]["p_value"] = each.p_value
-    options = vars(next(iter(found.values())).options)
+    options = vars(next(iter(results.values())).options)
     text = json_text("scores.json", {"parameters": options, "scores": about})
     more = {f"{name}.tsv": table_writer(table) for name, table in tables.items()}
     more["scores.json"] = methodcaller("write_text", text, encoding="utf-8")
     if report:
-        more["report.html"] = scores_report(found, compared).save_as_html
+        more["report.html"] = scores_report(results, compared).save_as_html
     record = provenance(parameters=options, random_state=options["random_state"])
     record |= {} if origin is None else origin.record | origin.sidecar()
     write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)

@@ -1,17 +1,16 @@
 """All private names of the package that the tests of analysis use."""
 
-from neuroextrap.analysis import _region_run, _samples
-from neuroextrap.analysis._analysis_files import find_analysis
-from neuroextrap.analysis._options import Option, read_options
-from neuroextrap.analysis._parameters import (
+from neuroextrap._options import Option, read_options
+from neuroextrap._parameter_table import (
     KINDS,
     PARAMETERS,
     Parameter,
     command_words,
-    of_arrays,
-    of_no_places,
     parameters,
 )
+from neuroextrap.analysis import _region_run, _samples
+from neuroextrap.analysis._analysis_files import find_analysis
+from neuroextrap.analysis._parameters import of_arrays, of_no_places
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_maps import RegionMaps

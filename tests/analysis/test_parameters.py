@@ -1,12 +1,15 @@
 """The table of parameters is that of the analyses, and nothing else lists them."""
 
+import ast
 import inspect
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import neuroextrap
 from neuroextrap.analysis import Regions
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import (
@@ -85,9 +88,10 @@ def test_roles_are_of_few_words():
 
 
 def test_resources_are_what_descriptions_leave_out():
-    assert {row.name for row in parameters(*KINDS) if row.role == "resource"} == {
-        *WITHOUT_EFFECT
-    } - {"memory_level"}  # of maskers
+    """Those of every kind of analysis, and nothing that changes a result."""
+    kinds = ("searchlight", "encoding", "targets", "continuous", "dissimilarity")
+    for row in parameters(*kinds):
+        assert (row.role == "resource") == (row.name in WITHOUT_EFFECT), row.name
 
 
 def test_a_range_is_checked_where_it_is_declared(monkeypatch):
@@ -195,6 +199,37 @@ def test_words_of_nilearn_name_ours():
         IdentificationSearchLight(scoring="accuracy")
     with pytest.raises(TypeError, match=r"did you mean t_r\?"):
         IdentificationSearchLight().fit_events([], [], tr=2.0)
+
+
+def lists_in(source, names):
+    """Return literal lists, and texts of words, most of which are some names."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        entries = getattr(node, "elts", [node])
+        texts = [e.value for e in entries if isinstance(e, ast.Constant)]
+        words = " ".join(text for text in texts if isinstance(text, str)).split()
+        n_names = sum(word in names for word in words)
+        if n_names >= 3 and n_names >= 0.6 * len(words) and words not in found:
+            found.append(words)
+    return found
+
+
+LISTED = {"design/_permutations.py": "a sentence"}
+"""Files that may have such a list, and why."""
+
+
+def test_no_list_of_parameters_is_kept_beside_the_table():
+    """What is for whom is asked of the table, of a signature or of fields."""
+    names = {name for row in PARAMETERS for name in (row.name, row.word)}
+    source = 'listed, text, others = ("radius", "cv"), "cv radius shard", {"cv", "x"}'
+    assert lists_in(source, names) == [["cv", "radius", "shard"]]
+    package = Path(neuroextrap.__file__).parent
+    found = {
+        path.relative_to(package).as_posix(): listed
+        for path in package.rglob("*.py")
+        if (listed := lists_in(path.read_text("utf-8"), names))
+    }
+    assert found.keys() == LISTED.keys(), found
 
 
 @pytest.mark.parametrize(

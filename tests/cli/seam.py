@@ -1,8 +1,8 @@
 """All private names of the package that the tests of the command line use."""
 
-from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._options import Option
-from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
+from neuroextrap import _parameter_table
+from neuroextrap._options import Option
+from neuroextrap._parameter_table import PARAMETERS, Parameter, parameters
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.cli import (
     _check_command,

@@ -1,5 +1,6 @@
 """``neuroextrap group`` from files to maps."""
 
+import inspect
 import json
 import warnings
 
@@ -17,6 +18,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
+from tests.cli.seam import _group_command, read_groups
 
 
 @pytest.fixture
@@ -248,6 +250,37 @@ def test_bad_input_is_one_line(subjects, tmp_path, capsys, extra, message):
     assert len(lines) == 1
     assert message in lines[0]
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (second_level_test, ["--tfce"]),
+        (prevalence_test, ["--null"]),
+        (group_permutation_test, ["--test", "mean", "--null"]),
+        (group_information, ["--subjects", "one", "two"]),
+    ],
+)
+def test_what_a_test_does_not_take_is_refused(test, words, subjects, tmp_path, capsys):
+    """Every option is one of the test's function, or a rule or an error names it."""
+    imgs, nulls = subjects
+    more = nulls if "--null" in words else []
+    more = [*more, *([] if "--subjects" in words else ["--imgs", *imgs])]
+    groups = read_groups(_group_command.COMMAND.options)
+    options = groups["test"] | groups["pairs, designs and clusters"]
+    taken = {"design" if name == "design_matrix" else name for name in options_of(test)}
+    for name in options.keys() - taken - {"test", "dry_run"}:
+        option = f"--{name.replace('_', '-')}"
+        value = {bool: [], float: ["0.5"], int: ["9"]}.get(options[name].kind, ["x"])
+        asked = ["group", str(tmp_path / "out"), *words, *more, option, *value]
+        assert main(asked) == 2, option
+        said = capsys.readouterr().err
+        assert option in said
+        assert "excludes" in said or "needs" in said
+
+
+def options_of(function):
+    return inspect.signature(function).parameters
 
 
 def test_help_has_examples(capsys):

@@ -11,7 +11,7 @@ from tests.cli.seam import (
     PARAMETERS,
     Option,
     Parameter,
-    _parameters,
+    _parameter_table,
     _read_configuration,
     build_parser,
     flat_parameters,
@@ -42,7 +42,7 @@ def joined(monkeypatch):
     def join(kind, option):
         section = "samples" if kind == "samples" else "analysis"
         row = Parameter("volume", "result", (kind,), option, section)
-        monkeypatch.setattr(_parameters, "PARAMETERS", (*PARAMETERS, row))
+        monkeypatch.setattr(_parameter_table, "PARAMETERS", (*PARAMETERS, row))
 
     return join
 

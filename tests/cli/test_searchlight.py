@@ -387,6 +387,7 @@ def test_distances_are_compared_with_models(folder, model, tmp_path, capsys):
         (lambda t: t.assign(cat=[0, 0, 1]), (), "must be symmetric"),
         (lambda t: t, ("--estimator", "lda"), "excludes --estimator"),
         (lambda t: t, ("--shard", "1/2"), "excludes --shard"),
+        (lambda t: t, ("--max-memory", "1G"), "excludes --max-memory"),
         (lambda t: t, ("--test-runs", "1"), "excludes --test-runs"),
         (lambda t: t, ("--targets", "x.tsv"), "excludes --targets"),
     ],

@@ -1,7 +1,7 @@
 """All private names of the package that the tests of cohorts use."""
 
-from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._options import Option
+from neuroextrap import _parameter_table
+from neuroextrap._options import Option
 from neuroextrap.cli._main import build_parser
 from neuroextrap.cohorts import _group_level, _participants
 from neuroextrap.cohorts._cohort_design import (
@@ -10,6 +10,7 @@ from neuroextrap.cohorts._cohort_design import (
     mean_motion,
     read_participants,
 )
+from neuroextrap.cohorts._cohort_options import GroupOptions
 from neuroextrap.cohorts._cohort_records import _of_analysis, read_configuration
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.group._second_level_design import resolve_test

@@ -2,7 +2,7 @@
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from tests.cohorts.seam import Option, _of_analysis, _parameters
+from tests.cohorts.seam import Option, _of_analysis, _parameter_table
 
 
 def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
@@ -10,9 +10,9 @@ def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
     assert _of_analysis(light) == ({"radius": 4.0}, {"cv": "4"})
     rows = [
         row._replace(option=Option("how", word="inside")) if row.name == "cv" else row
-        for row in _parameters.PARAMETERS
+        for row in _parameter_table.PARAMETERS
     ]
-    monkeypatch.setattr(_parameters, "PARAMETERS", rows)
+    monkeypatch.setattr(_parameter_table, "PARAMETERS", rows)
     assert _of_analysis(light) == ({"radius": 4.0, "inside": 4}, {})
 
 

@@ -288,8 +288,10 @@ def test_what_does_not_go_together_is_told_before_any_work(pictures, tmp_path):
             analyze(pictures, out, **options)
     with pytest.raises(ValueError, match="must be 0 in folds"):
         analyze(pictures, out, {"n_permutations": 9}, n_folds=4)
-    with pytest.raises(ValueError, match="are for an EncodingIdentification"):
+    with pytest.raises(ValueError, match="n_folds is for EncodingIdentification"):
         analyze_participants(pictures, out, analysis=light, n_folds=4)
+    with pytest.raises(ValueError, match="stimulus_column is for EncodingIdent"):
+        analyze_participants(pictures, out, stimulus_column="stim_file")
     with pytest.raises(TypeError, match="analysis is a RidgeEncoder; give"):
         analyze_participants(pictures, out, analysis=RidgeEncoder())
     assert not out.exists()

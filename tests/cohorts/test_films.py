@@ -254,10 +254,8 @@ def test_events_name_the_stimuli(films, tmp_path):
         ({"test_runs": ["task=film"]}, "all of 4 runs have task=film"),
         ({"features": None}, "needs features"),
         ({"features": "nowhere"}, "is no folder"),
-        (
-            {"n_folds": 3},
-            "n_folds, save_null and betas are not for a ContinuousEncoding",
-        ),
+        ({"n_folds": 3}, "n_folds is for EncodingIdentification; give one as analysis"),
+        ({"save_null": True}, "save_null and betas are not for a ContinuousEncoding"),
         ({"delay": 3.0}, "delay is not for a ContinuousEncoding"),
     ],
 )
@@ -274,7 +272,7 @@ def test_options_of_other_analyses_are_refused(more, films, tmp_path, capsys):
 
 
 def test_options_of_films_are_for_films(films, tmp_path):
-    with pytest.raises(ValueError, match="test_runs and seconds are for a Continuous"):
+    with pytest.raises(ValueError, match="test_runs is for ContinuousEncoding"):
         analyze_participants(
             films,
             tmp_path / "out",

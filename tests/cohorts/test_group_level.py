@@ -12,7 +12,7 @@ from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import prevalence_test
 from neuroextrap.maps import read_maps
-from tests.cohorts.seam import PrevalenceOptions, saved_prevalence
+from tests.cohorts.seam import GroupOptions, PrevalenceOptions, saved_prevalence
 
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
 LIGHT = {"radius": 4.0, "bounds": None, "n_permutations": 20}
@@ -64,6 +64,16 @@ def test_prevalence_is_that_of_the_maps_by_hand(permuted, grouped):
     )
     saved = read_maps(next((permuted / "group").glob("*desc-prevalenceMaps_stat.json")))
     assert saved.keys() == by_hand.keys()
+
+
+def test_options_of_the_group_are_those_of_every_test_that_takes_them():
+    options = {"n_permutations": 50, "gamma": 0.2, "confidence_level": 0.9}
+    given = GroupOptions(**options, tfce=True, contrast="age").by_kind(0.5)
+    assert given["prevalence"] == options
+    assert given["information"] == {"confidence_level": 0.9}
+    tested = {"baseline": 0.5, "tfce": True, "n_permutations": 50}
+    assert given["accuracy"].items() >= tested.items()
+    assert given["accuracy"].keys() == {*tested, "two_sided", "cluster_threshold"}
 
 
 @pytest.mark.usefixtures("grouped")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from nilearn.maskers import NiftiMasker
 from scipy.stats import kendalltau, spearmanr
 
 from neuroextrap.decoding import DissimilaritySearchLight
@@ -187,6 +188,10 @@ def test_images_models_by_name_and_files(tmp_path):
     fitted = light.fit(img, names[y], groups=runs)
     assert fitted.maps_["mean_dissimilarity"].shape == mask.shape
     scores = fitted.region_scores_
+    by_masker = DissimilaritySearchLight(
+        NiftiMasker(mask, standardize=None), radius=1.5, models=models
+    ).fit(img, names[y], groups=runs)
+    np.testing.assert_array_equal(by_masker.dissimilarities_, fitted.dissimilarities_)
     np.testing.assert_array_equal(
         scores["line_correlation"], scores["same_correlation"]
     )

@@ -377,3 +377,12 @@ def test_conditions_need_their_names():
         temporal_generalization(light, trials, y, runs, train="see", test="imagine")
     with pytest.raises(ValueError, match="train=None is no condition"):
         temporal_generalization(light, trials, y, runs, conditions=task)
+
+
+@pytest.mark.parametrize("option", [{"cv": 3}, {"statistic": "pairwise_accuracy"}])
+def test_conditions_have_folds_and_a_statistic_of_their_own(option):
+    trials, y, runs, task = two_conditions()
+    light = IdentificationSearchLight(**option)
+    pair = {"conditions": task, "train": "see", "test": "imagine"}
+    with pytest.raises(ValueError, match=f"{next(iter(option))}=.* does not use"):
+        temporal_generalization(light, trials, y, runs, **pair)

@@ -2,7 +2,7 @@
 
 from html import unescape
 
-from neuroextrap.analysis._parameters import command_words
+from neuroextrap._parameter_table import command_words
 from neuroextrap.design import _course_of_runs
 from neuroextrap.design._copies import (
     _in_another_order,

@@ -1,7 +1,7 @@
 """All private names of the package that the tests of group use."""
 
-from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._parameters import (
+from neuroextrap import _parameter_table
+from neuroextrap._parameter_table import (
     AS_MADE,
     IDENTITY,
     PARAMETERS,

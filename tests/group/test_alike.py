@@ -22,7 +22,7 @@ from tests.group.seam import (
     PARAMETERS,
     RESULT,
     Parameter,
-    _parameters,
+    _parameter_table,
     check_alike,
 )
 
@@ -183,7 +183,7 @@ def test_a_parameter_that_joins_the_table_is_judged_by_its_role(
     monkeypatch, kind, role
 ):
     row = Parameter("volume", role, (kind,))
-    monkeypatch.setattr(_parameters, "PARAMETERS", (*PARAMETERS, row))
+    monkeypatch.setattr(_parameter_table, "PARAMETERS", (*PARAMETERS, row))
     told = told_of(row, 1, 2)
     if role == IDENTITY:
         assert check_alike(told, "subjects") == {}

@@ -219,7 +219,7 @@ def test_small_variance_groups_are_told_on_the_page_too(n):
     assert len(said) == len(maps.findings_) == (n < 20)
     (result,) = read_group([maps])
     doubt = "but small p-values are too frequent if variances differ, because"
-    assert (doubt in result.known["doubt"]) == (n < 20)
+    assert (doubt in result.effects["doubt"]) == (n < 20)
 
 
 def test_the_median_flips_signs():

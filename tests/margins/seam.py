@@ -1,6 +1,6 @@
 """All private names of the package that the tests of margins use."""
 
-from neuroextrap.analysis._parameters import parameters
+from neuroextrap._parameter_table import parameters
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import class_weights, make_design
 from neuroextrap.margins import _engine, _paths, _plan, _resources, _task

@@ -17,22 +17,15 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap import __version__
+from neuroextrap._parameter_table import resources
 from neuroextrap.margins._plan import Plan
 from neuroextrap.stats._validation import warn
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _LONGEST = 1000  # numbers or words that are kept as they are
 _DEEPEST = 8
-WITHOUT_EFFECT = (  # parameters of anything that change no result
-    "memory",
-    "memory_level",
-    "n_jobs",
-    "verbose",
-    "max_memory",
-    "checkpoint",
-    "save_null",
-    "shard",
-)
+WITHOUT_EFFECT = {*resources(), "memory_level"}  # which is a masker's
+"""Parameters of anything that change no result."""
 
 
 def array_hash(array: Any) -> str:

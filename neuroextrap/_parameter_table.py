@@ -2,9 +2,17 @@
 
 A head has the section of help, the kinds of analysis (or of samples, stimuli, cohorts
 and groups) that have the parameters, and their role, with the marks "own" and "extra";
-``_parameters`` says what these mean, and ``read_options`` how to read an entry. A name
-alone is a parameter that only Python has, or whose option another entry declares.
+`Parameter` says what these mean, and ``read_options`` how to read an entry. A name
+alone is a parameter that only Python has, or whose option another entry declares. The
+parser of the command line, configurations, sidecars, the identity of runs and the
+comparison of subjects read it. Nothing heavy is imported, so that commands start fast.
 """
+
+import inspect
+import re
+from typing import NamedTuple
+
+from neuroextrap._options import Option, read_options
 
 TABLE = """
 [voxels; searchlight encoding targets group continuous dissimilarity; identity]
@@ -101,13 +109,13 @@ stratum_size: whole N least=2 = 2:
 [analysis; searchlight; identity]
 n_partitions: whole N least=1 word=curve_partitions = 2:
     how often measured curves divide the conditions into random subsets
-[analysis; searchlight targets group dissimilarity; identity extra]
+[analysis; searchlight targets group dissimilarity; identity]
 n_permutations: whole N first least=0 = 0:
     number of permutations of the labels (default: 0, no p-values)
-[analysis; encoding; identity extra]
+[analysis; encoding; identity]
 n_permutations: whole N first least=0 = 0:
     number of permuted pairings of stimuli and responses (default: 0, no p-values)
-[analysis; encoding targets; identity extra]
+[analysis; encoding targets; identity]
 exchange: set_size_or_name NAME = 'rows':
     how pairings are permuted: rows, or, for films, stories and other series of
     responses in time, shifts (of whole runs, circular), or the number of responses in a
@@ -139,11 +147,11 @@ random_state: whole SEED = 0: seed of the permutations
 save_null: path NPY:
     file for the permuted maps, which neuroextrap group --null reads (default: not kept)
 shard: text i/N: do part i of N only; neuroextrap merge joins the parts
+checkpoint: path DIR: folder of finished work, from which an interrupted run resumes
 [resources; searchlight encoding targets dissimilarity; resource]
 n_jobs: whole N first = 1: number of workers
 [resources; searchlight encoding targets; resource]
 max_memory: text SIZE = '2G': memory budget
-checkpoint: path DIR: folder of finished work, from which an interrupted run resumes
 memory
 verbose
 [samples; samples continuous; identity]
@@ -258,3 +266,107 @@ allow_native_space: flag:
     test voxel by voxel even if maps lie in the subjects' own spaces (space-T1w, or
     different grids that are not marked as MNI)
 """
+
+RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
+KINDS = ("searchlight", "encoding")
+AS_MADE = ("stimuli", "cohort", "confound")
+"""Kinds of parameters that are on record with the samples that were made."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of analyses, or an option by which their data are made.
+
+    `role` is "result" (it changes what the numbers of a map mean), "identity" (which
+    data or draws they are made of) or "resource". `option` is None if only Python has
+    it or another row declares it. `own` values may be each subject's own, but are given
+    for all or for none; `extra` ones ask for more than the maps of one whole run.
+    """
+
+    name: str
+    role: str
+    of: tuple[str, ...]
+    option: Option | None = None
+    section: str = "analysis"
+    own: bool = False
+    extra: bool = False
+
+    @property
+    def word(self):
+        """The option's name on the command line, None if it has none."""
+        return None if self.option is None else self.option.word or self.name
+
+
+def _rows():
+    """Yield the Parameters of the table."""
+    parts = re.split(r"^\[(.*)\]\n", TABLE, flags=re.MULTILINE)
+    for head, table in zip(parts[1::2], parts[2::2], strict=True):
+        section, kinds, roles = head.split("; ")
+        role, *marks = roles.split()
+        marked = {mark: mark in marks for mark in ("own", "extra")}
+        for name, option in read_options(table).items():
+            yield Parameter(name, role, tuple(kinds.split()), option, section, **marked)
+
+
+PARAMETERS = tuple(_rows())
+
+
+def parameters(*kinds):
+    """Return the parameters of kinds of analysis, or those of "samples"."""
+    return [row for row in PARAMETERS if set(kinds) & set(row.of)]
+
+
+def resources():
+    """Return the names of the parameters of analyses that change no result."""
+    return {row.name for row in parameters(*KINDS) if row.role == RESOURCE}
+
+
+def shared_parameters(*kinds):
+    """Return the names of the parameters that all of some kinds have."""
+    return [row.name for row in PARAMETERS if set(kinds) <= set(row.of)]
+
+
+def taken_by(function, given):
+    """Return those of some values, by name, that a function or a class takes."""
+    words = inspect.signature(function).parameters
+    return {name: value for name, value in given.items() if name in words}
+
+
+def path_words():
+    """Return the words of analyses and cohorts whose values are files that are read."""
+    rows = parameters(*KINDS, "stimuli", "cohort")
+    given = [row for row in rows if row.option is not None and row.role != RESOURCE]
+    return {row.word for row in given if row.option.is_path}
+
+
+def command_words(text):
+    """Return text about parameters in words of the command line.
+
+    Alternatives that only Python has are left out: those with ", or give NAME=...".
+    """
+    rows = parameters(*KINDS, "targets", "samples", "continuous")
+    options = {row.name: row for row in rows if row.option is not None}
+
+    def option(match):
+        row = options.get(match["name"])
+        if row is None:
+            return match[0]
+        word, value = row.word.replace("_", "-"), match["value"].strip("'\"")
+        if row.option.kind is bool:
+            return f"--{word}" if value == "True" else f"--no-{word}"
+        return f"--{word} {'none' if value == 'None' else value}"
+
+    text = _ALTERNATIVE.sub(lambda f: f[0] if f["name"] in options else "", text)
+    text = _VALUE.sub(option, _OF_OBJECT.sub(option, text))
+    return _DECODING.sub(lambda f: _BY_OPTION.get(f["name"], f[0]), text)
+
+
+_ALTERNATIVE = re.compile(r", or give (?P<name>\w+)=\.\.\.[^;,]*")
+_OF_OBJECT = re.compile(r"(\w+=)?[A-Za-z_]+\((?P<name>\w+)=(?P<value>[^()=,]+)\)")
+_VALUE = re.compile(
+    r"(?<![\w./-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\.\.\.|[\w+-]+(\.\d+)?)(?![\w(])"
+)
+_DECODING = re.compile(r"neuroextrap\.decoding\.(?P<name>\w+)")
+_BY_OPTION = {
+    "TargetSearchLight": "--targets",
+    "cross_identification": "--train and --test",
+}
