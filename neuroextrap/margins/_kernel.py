@@ -24,6 +24,10 @@ class Batch(NamedTuple):
     correlation: np.ndarray | None = None
 
 
+# (beaten, tied, first labeling, number of labelings)
+Counts = tuple[np.ndarray, np.ndarray, int, int]
+
+
 class RegionSamples(Keeping, list[np.ndarray]):
     """Samples of the regions of a pass, with what was made of them without labels."""
 
@@ -62,6 +66,15 @@ class MarginSource(ABC):
     @abstractmethod
     def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:
         """Yield the margins of samples (n_samples, n_features), by labelings."""
+
+    def keeps_margins(self, n_features: int, plan: Any) -> bool:
+        """Return whether margins of a batch are there together, to be counted."""
+        del n_features, plan
+        return True
+
+    def counts(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Counts]:
+        """Yield `beaten_and_tied` of all batches, whose margins are not kept."""
+        raise NotImplementedError
 
     def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:
         """Estimate the bytes of a pass besides its samples and its margins."""

@@ -16,8 +16,9 @@ from neuroextrap.margins._plan import Plan
 
 # fewer samples are in good hands elsewhere: many labelings at once, compiled
 _MIN_SAMPLES = 1024
-# classes beyond either the matrices of which are work for BLAS, not for small loops
-MANY_CLASSES = 32
+# classes from which products of few features beat compiled loops, and beyond which the
+# matrices of classes are work for BLAS, too
+_SEVERAL_CLASSES, _MANY_CLASSES = 16, 32
 # numbers in a table of samples times test points that stays in cache
 _MAX_TABLE = 2**18
 # samples (or test points) times classes that stay in cache
@@ -61,9 +62,15 @@ class Shape(NamedTuple):
         return self.design.n_samples >= _MIN_SAMPLES
 
     @property
-    def long_or_many_classes(self) -> bool:
-        """Whether samples are many, or classes too many to invert their matrices."""
-        return self.long or max(self.n_features, MANY_CLASSES) <= self.design.n_classes
+    def long_or_several_classes(self) -> bool:
+        """Whether samples are many, or classes."""
+        return self.long or self.design.n_classes >= _SEVERAL_CLASSES
+
+    @property
+    def long_or_fewer_features(self) -> bool:
+        """Whether samples are many, or several classes at least as many as features."""
+        several = max(self.n_features, _SEVERAL_CLASSES)
+        return self.long or several <= self.design.n_classes
 
     @property
     def short(self) -> bool:
@@ -85,7 +92,7 @@ class Shape(NamedTuple):
         """Whether there are several labelings, whose indicators stay in cache."""
         n_classes, n_test = self.design.n_classes, len(self.design.test)
         size = max(self.design.n_samples, n_test) * n_classes
-        small = n_classes <= MANY_CLASSES and size <= _MAX_INDICATORS
+        small = n_classes <= _MANY_CLASSES and size <= _MAX_INDICATORS
         return small and self.n_labelings > 1
 
 
@@ -100,13 +107,13 @@ TABLE: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "gaussian_nb": (("linear",),),
     "ridge": (
-        ("linear", "thin", "long"),
+        ("linear", "thin", "long_or_several_classes"),
         ("growing folds", "grows"),
         ("class sums", "short_or_several"),
         ("products",),
     ),
     "lda": (
-        ("linear", "thin", "long_or_many_classes"),
+        ("linear", "thin", "long_or_fewer_features"),
         ("growing folds", "grows"),
         ("class sums", "many_small_labelings"),
         ("products",),

@@ -170,6 +170,13 @@ class Plan:
             yield Labelings(part, self.design.n_classes)
 
     @cached_property
+    def trains_classes_equally(self) -> bool:
+        """Whether classes are equal in every fold of every trained labeling."""
+        design = cast(Design, self.design)
+        counts = (some.training_counts(design) for some in self.batches())
+        return all((of_fold == of_fold[:, :1]).all() for of_fold in counts)
+
+    @cached_property
     def test_codes(self) -> np.ndarray:
         """Codes of the test points, (n_test, 1 + n_permutations)."""
         return np.ascontiguousarray(self.codes[:, self.design.test].T)

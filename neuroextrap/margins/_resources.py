@@ -196,7 +196,7 @@ def estimate_memory(
         task += 8 * of_task.nnz
     else:
         forward = () if plan.forward is None else (plan.forward_plan,)
-        task = max(_passes_bytes(tests, regions) for tests in (plan, *forward))
+        task = max(_passes_bytes(tests, regions, plan) for tests in (plan, *forward))
         if _direct_bytes(plan, regions) is None:
             labels += plan.kernel.indicator_bytes * plan.size * plan.n_kept
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
@@ -216,8 +216,8 @@ def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
     return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
 
 
-def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
-    """Bytes of a task that goes over its regions in passes, at the largest of them."""
+def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array, whole: Plan) -> int:
+    """Bytes of passes, at the largest of them; forward tests of a plan keep margins."""
     sizes = np.diff(regions.indptr)
     sizes = sizes[sizes > 0].astype(np.int64)
     n_regions, n = min(plan.pass_regions, len(sizes)), plan.design.n_samples
@@ -230,5 +230,7 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
     each = 8 * 12 if direct is None else direct + 2
+    if plan is whole and not plan.kernel.keeps_margins(largest, plan):
+        each = 32 / plan.design.n_classes  # numbers of a test point
     margins = each * plan.size * plan.batch_width * n_regions
-    return samples + workspace + margins
+    return int(samples + workspace + margins)

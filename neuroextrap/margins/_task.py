@@ -16,7 +16,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._forward_tests import ForwardFolds
-from neuroextrap.margins._kernel import AdditiveKernel, Batch, RegionSamples
+from neuroextrap.margins._kernel import AdditiveKernel, Batch, Counts, RegionSamples
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
 from neuroextrap.margins._wins import (
     CorrelationStatistic,
@@ -32,8 +32,6 @@ COLUMNS = 64
 # beaten or tied classes that are counted before anything is made of them, at least:
 # many steps of a few numbers each would have workers wait for the interpreter
 _COUNTED = 2**18
-# (beaten, tied, first labeling, number of labelings)
-Counts = tuple[np.ndarray, np.ndarray, int, int]
 Result = dict[str, np.ndarray]
 
 
@@ -73,7 +71,11 @@ def run_task(plan: Plan, data: TaskData) -> Result:
             _score_forward_by_sums(plan, data, result)
         return result
     for rows, xs in _passes(plan, data):
-        _score(plan, rows, plan.kernel.batches(xs, plan), result)
+        if any(plan.kernel.keeps_margins(x.shape[1], plan) for x in xs):
+            _score(plan, rows, plan.kernel.batches(xs, plan), result)
+        else:
+            counts = _together(rows, plan.kernel.counts(xs, plan))
+            _score_wins(plan, rows, counts, result)
         if forward is not None:  # what is made of the samples serves both
             margins = next(plan.kernel.batches(xs, plan.forward_plan)).margins
             folds = slice(0, len(forward.design.folds))

@@ -113,7 +113,7 @@ def beaten_and_tied(
     """
     from neuroextrap.margins.compiled._counting import count_beaten
 
-    count = _count_type(margins.shape[1])
+    count = count_type(margins.shape[1])
     by_labeling = margins.transpose(2, 1, 0)
     turned = by_labeling.flags.c_contiguous  # points and columns change places
     if turned:
@@ -122,12 +122,13 @@ def beaten_and_tied(
         y = np.tile(y, margins.shape[2] // y.shape[1])
     margins, y = np.ascontiguousarray(margins), np.ascontiguousarray(y)
     beaten, tied = np.empty((2, len(margins), margins.shape[2]), dtype=count)
-    if count_beaten(margins, y, beaten, tied):
+    whole = np.zeros((1, margins.shape[1]), margins.dtype)
+    if count_beaten(margins, whole, y, 0, beaten, tied):
         raise ValueError(NAN_MARGINS)
     return (beaten.T, tied.T) if turned else (beaten, tied)
 
 
-def _count_type(n_classes: int) -> type[np.signedinteger]:
+def count_type(n_classes: int) -> type[np.signedinteger]:
     """Return the smallest type that counts distractors."""
     return np.int8 if n_classes < 128 else np.int32
 
@@ -139,7 +140,7 @@ def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     lowest, highest = (
         rankdata(margins, method, axis=1).astype(int) for method in ("min", "max")
     )
-    count = _count_type(margins.shape[1])
+    count = count_type(margins.shape[1])
     return (lowest - 1).astype(count), (highest - lowest).astype(count)
 
 

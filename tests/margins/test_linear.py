@@ -5,7 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse
 
+from neuroextrap.stats import permute_labels
 from tests.margins.cases import (
     K,
     correlated_regions,
@@ -14,19 +16,24 @@ from tests.margins.cases import (
     unequal_design,
 )
 from tests.margins.seam import (
+    AccuracyStatistic,
     Design,
     GaussianNBMargins,
     Labelings,
     LDAMargins,
     NearestCentroidMargins,
+    Plan,
     QDAMargins,
     RidgeMargins,
     _grams,
+    _linear,
     class_sums,
+    make_design,
     path_of,
     penalized_grams,
     ridge_penalty,
     scatter_penalty,
+    score_regions,
 )
 from tests.margins.twins import GaussianNBTwin, LDATwin, NearestCentroidTwin, RidgeTwin
 
@@ -196,3 +203,55 @@ def test_many_classes_are_solved_by_features(monkeypatch):
         np.testing.assert_allclose(
             about_first(margins[..., number]), expected, atol=1e-9
         )
+
+
+def equal_plan(kernel, codes, runs):
+    """Leave one run out, K classes with as many samples in every run."""
+    design = make_design(codes[0], K, groups=runs)
+    return Plan(kernel, design, codes, AccuracyStatistic(K, K))
+
+
+@pytest.mark.usefixtures("tall")
+@pytest.mark.parametrize("name", KERNELS)
+def test_equal_classes_are_counted_as_their_margins_are(name, monkeypatch):
+    """A block of test points at a time; features that are constant, and ties, too."""
+    monkeypatch.setattr(_linear, "_BLOCK_SIZE", 2**6)
+    monkeypatch.setattr(_linear, "_IN_CACHE", 2**6)
+    kernel, runs = KERNELS[name][0], np.repeat(np.arange(4), 9)
+    y = np.tile(np.repeat(np.arange(K), 3), 4)
+    more = permute_labels(y, groups=runs, n_permutations=30, random_state=0)
+    plan = equal_plan(kernel, np.stack([y, *more]), runs)
+    (x,) = correlated_regions((12,), n=36)
+    x[:, :2] = 1.0
+    whole = scipy.sparse.csr_array(np.tri(11, 12, 1, dtype=bool)[2::4])
+    whole.data[:] = True
+    X = (x - x.mean(axis=0)).astype(np.float32)
+    assert not kernel.keeps_margins(5, plan)
+    found = score_regions(X, whole, plan)
+    monkeypatch.setattr(type(kernel), "keeps_margins", lambda *_: True)
+    kept = score_regions(X, whole, plan)
+    for field in ("wins", "score", "n_reached", "maxima", "n_best"):
+        np.testing.assert_array_equal(getattr(found, field), getattr(kept, field))
+
+
+@pytest.mark.usefixtures("tall")
+@pytest.mark.parametrize("name", KERNELS)
+def test_margins_of_unequal_classes_are_kept_where_they_are_leveled(name):
+    """Densities are leveled before they are added."""
+    kernel, runs = KERNELS[name][0], np.repeat(np.arange(4), 9)
+    y = np.tile([0, 0, 0, 0, 1, 1, 1, 2, 2], 4)
+    kept = kernel.keeps_margins(5, equal_plan(kernel, y[np.newaxis], runs))
+    assert kept == (name != "gaussian_nb")
+
+
+def test_margins_that_are_not_numbers_are_not_counted():
+    design, codes = consecutive_design(), labels(2)
+    shape = len(design.folds), len(codes), K
+    points = np.ones((40, 2))
+    linear = _linear.Linear(points, lambda _: (np.ones((*shape, 2)), np.ones(shape)))
+    labelings = Labelings(codes, K)
+    _, tied = _linear.count_linear([linear], labelings, design)
+    assert (tied == K - 1).all()
+    points[7, 1] = np.nan
+    with pytest.raises(ValueError, match="margins contain NaN"):
+        _linear.count_linear([linear], labelings, design)

@@ -118,7 +118,7 @@ def test_the_table_of_paths():
         "": (usual, growing, large, long),
         "nearest_centroid": ("class sums", "growing folds", "class sums", "linear"),
         "gaussian_nb": ("linear", "linear", "linear", "linear"),
-        "ridge": ("class sums", "growing folds", "class sums", "linear"),
+        "ridge": ("class sums", "growing folds", "linear", "linear"),
         "lda": ("class sums", "growing folds", "linear", "linear"),
         "qda": ("products", "products", "products", "products"),
     }
@@ -129,6 +129,9 @@ def test_the_table_of_paths():
     repeated = unequal_design()
     assert path_of("nearest_centroid", 30, repeated) == "class sums"
     assert path_of("lda", 30, usual, 1) == "products"  # one labeling
+    several = folds(16, 8, repeats=2)  # features up to the classes, or to a fold
+    assert [path_of("lda", p, several, 9) for p in (16, 17)] == ["linear", "class sums"]
+    assert [path_of("ridge", p, several) for p in (32, 33)] == ["linear", "class sums"]
     assert path_of("ridge", 500, long) == "products"  # many features, one labeling
     assert path_of("ridge", 30, growing, penalized=False) == "class sums"
 

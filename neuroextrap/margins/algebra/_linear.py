@@ -4,24 +4,33 @@ A labeling enters through the sums of each class only, the held-out samples' sum
 off those of all; what is inverted has the size of the features.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._kernel import MarginKernel
+from neuroextrap.margins._kernel import Counts, MarginKernel
 from neuroextrap.margins._paths import path_of
+from neuroextrap.margins._wins import NAN_MARGINS, count_type
 from neuroextrap.stats._validation import batches
 
 _BLOCK_SIZE = 2**17  # margins, or weights, made together
 _IN_CACHE = 2**15  # margins
 
-# of labelings: weights (F, B, K, p) of test points and offsets (F, B, K)
-Rules = Callable[[Labelings], tuple[np.ndarray, np.ndarray]]
+
+class Linear(NamedTuple):
+    """Margins of test ``points`` (n_test, p), in their precision.
+
+    ``rules`` make weights (F, B, K, p) and offsets (F, B, K) of labelings.
+    """
+
+    points: np.ndarray
+    rules: Callable[[Labelings], tuple[np.ndarray, np.ndarray]]
 
 
 def sorted_samples(labelings: Labelings) -> Any:
@@ -52,13 +61,13 @@ def class_sums(
 class LinearRegion:
     """What ridge fits of one region need of its data, whatever the labels.
 
-    ``centered`` (n_test, p) are test points about their training ``means`` (F, p),
-    ``projected`` the same times the ``inverses`` of ``systems`` (F, p, p), the scatter
-    matrices plus the ``penalty``, in a precision good enough for margins.
+    ``points`` (n_test, p) are test points about their training ``means`` (F, p), in a
+    precision good enough for margins; times the ``inverses`` of ``systems`` (F, p, p),
+    the scatter matrices plus the ``penalty``, unless `by_features`.
     """
 
-    centered: np.ndarray
-    projected: np.ndarray
+    points: np.ndarray
+    by_features: bool
     means: np.ndarray
     systems: np.ndarray
     inverses: np.ndarray
@@ -67,7 +76,7 @@ class LinearRegion:
 
 
 def linear_region(
-    x: np.ndarray, design: Design, penalty: float, dtype: np.dtype
+    x: np.ndarray, design: Design, penalty: float, dtype: np.dtype, *, by_features: bool
 ) -> LinearRegion:
     """Prepare one region of centered samples (n, p) for any labeling."""
     n, p = x.shape
@@ -84,13 +93,12 @@ def linear_region(
         np.einsum("ii->i", systems[fold])[:] += penalty
     values, vectors = regular_eigen(systems)
     inverses = (vectors / values[:, None]) @ vectors.swapaxes(1, 2)
-    points, projected = np.empty((2, len(design.test), p), dtype)
-    for fold, (_, test) in enumerate(design.folds):
-        rows = design.fold_slices[fold]
-        about_mean = x[test] - means[fold]
-        points[rows] = about_mean
-        projected[rows] = about_mean @ inverses[fold]
-    return LinearRegion(points, projected, means, systems, inverses, penalty, x)
+    points = (x[design.test] - means[design.fold_of_test]).astype(dtype)
+    if not by_features:
+        for fold, (_, test) in enumerate(design.folds):
+            about_mean = x[test] - means[fold]
+            points[design.fold_slices[fold]] = about_mean @ inverses[fold]
+    return LinearRegion(points, by_features, means, systems, inverses, penalty, x)
 
 
 def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,16 +121,43 @@ def empty_linear(
     return np.empty((n_regions, *shape), dtype).transpose(3, 2, 0, 1)
 
 
-def add_linear(
-    margins: np.ndarray,
-    points: np.ndarray,
-    rules: Rules,
-    labelings: Labelings,
-    design: Design,
+def fill_linear(
+    margins: np.ndarray, parts: Sequence[Linear], labelings: Labelings, design: Design
 ) -> None:
-    """Add to the margins (n_test, K, B) of a region what points (n_test, p) give."""
-    from neuroextrap.margins.compiled._class_sums import add_scores
+    """Fill the margins (n_test, K, B) of a region with the sums of its parts."""
+    for place, linear in enumerate(parts):
+        for some, rows, scores, offsets in _scores(linear, labelings, design):
+            out = margins[rows, :, some].transpose(2, 1, 0)
+            if place:
+                scores += out
+            np.add(scores, offsets[..., np.newaxis], out=out)
 
+
+def count_linear(
+    linear: Sequence[Linear], labelings: Labelings, design: Design
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count as `beaten_and_tied` does for some regions, margins still in cache."""
+    from neuroextrap.margins.compiled._counting import count_beaten
+
+    y = np.take(labelings.codes, design.test, axis=1)
+    counts = np.empty((2, len(linear), *y.shape), count_type(labelings.n_classes))
+    for one, beaten, tied in zip(linear, *counts, strict=True):
+        for some, rows, scores, offsets in _scores(one, labelings, design):
+            out = beaten[some], tied[some]
+            if count_beaten(scores, offsets, y[some], rows.start, *out):
+                raise ValueError(NAN_MARGINS)
+    beaten, tied = counts.reshape(2, -1, len(design.test))
+    return beaten.T, tied.T
+
+
+def _scores(
+    linear: Linear, labelings: Labelings, design: Design
+) -> Iterator[tuple[slice, slice, np.ndarray, np.ndarray]]:
+    """Yield (labelings, test points, scores, offsets) of blocks that stay in cache.
+
+    Margins are the scores (B, K, n) of these plus the offsets (B, K).
+    """
+    points = linear.points
     blocks = design.keep("blocks", partial(_blocks, design))
     n_weights = len(design.folds) * labelings.n_classes * points.shape[1]
     parts = batches(labelings.n_labelings, _BLOCK_SIZE // max(1, n_weights))
@@ -131,14 +166,15 @@ def add_linear(
         if len(parts) > 1:
             make = partial(labelings.some, np.arange(part.start, part.stop))
             some = labelings.keep(("some", part.start, part.stop), make)
-        weights, offsets = (a.astype(points.dtype, copy=False) for a in rules(some))
+        rules = linear.rules(some)
+        weights, offsets = (a.astype(points.dtype, copy=False) for a in rules)
         offsets = np.ascontiguousarray(offsets)
-        out = margins[:, :, part].transpose(2, 1, 0)
         for fold, rows in blocks:
             n_scores = (rows.stop - rows.start) * labelings.n_classes
-            for few in batches(len(out), _IN_CACHE // max(1, n_scores)):
+            for few in batches(some.n_labelings, _IN_CACHE // max(1, n_scores)):
                 scores = weights[fold, few] @ points[rows].T
-                add_scores(scores, offsets[fold, few], rows.start, out[few])
+                columns = slice(part.start + few.start, part.start + few.stop)
+                yield columns, rows, scores, offsets[fold, few]
 
 
 def _blocks(design: Design) -> list[tuple[int, slice]]:
@@ -160,6 +196,21 @@ class LinearWhereFew(MarginKernel):
 
     of_a_margin = 8
 
+    @abstractmethod
+    def linear(self, state: Any) -> Sequence[Linear]:
+        """Return what makes the margins of regions where classes are equal."""
+
+    def keeps_margins(self, n_features: int, plan: Any) -> bool:
+        is_linear = path_of(self.name, n_features, plan.design) == "linear"
+        return plan.pairing or not (is_linear and plan.trains_classes_equally)
+
+    def counts(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Counts]:
+        first, linear = 0, self.linear(self.prepare(xs, plan.design))
+        for labelings in plan.batches():
+            counts = count_linear(linear, labelings, plan.design)
+            yield *counts, first, labelings.n_labelings
+            first += labelings.n_labelings
+
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) != "linear":
             return super().workspace(n_features, n_regions, design)
@@ -167,7 +218,7 @@ class LinearWhereFew(MarginKernel):
         systems = 4 * n_folds * p**2 if self.shrinks else 0
         sums = 3 * max(_BLOCK_SIZE, n_folds * design.n_classes * p)
         held = sum(len(held) for held in design.held_out)
-        points = 16 * len(design.test) * p
+        points = self.of_a_margin * len(design.test) * p
         shared = systems + design.n_samples * p + 7 * held
         return n_regions * (points + 8 * shared) + 8 * sums
 

@@ -57,7 +57,7 @@ class Fits(NamedTuple):
     def dtype(self) -> np.dtype:
         """Precision of margins that are good enough for every way."""
         dtypes = [group.dtype for group in self.operators]
-        dtypes += [region.projected.dtype for region in self.linear.values()]
+        dtypes += [region.points.dtype for region in self.linear.values()]
         return np.result_type(*dtypes)
 
 
@@ -72,7 +72,9 @@ def prepare_fits(
         if path == "linear":
             samples = centered(xs[place])
             penalty, dtype = scatter_penalty(samples, shrinkage, design.unlabeled)
-            linear[place] = linear_region(samples, design, penalty, dtype)
+            few = classifier == "lda" and samples.shape[1] <= 2 * design.n_classes
+            given = samples, design, penalty, dtype
+            linear[place] = linear_region(*given, by_features=few)
     places = np.array([i for i in range(len(xs)) if i not in linear], dtype=int)
     operators: list[RegionOperators] = []
     if len(places) and paths[places[0]] == "growing folds":

@@ -13,11 +13,12 @@ import numpy as np
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._linear import (
+    Linear,
     LinearRegion,
     LinearWhereFew,
-    add_linear,
     class_sums,
     empty_linear,
+    fill_linear,
     sorted_samples,
 )
 from neuroextrap.margins.algebra._operators import (
@@ -66,51 +67,41 @@ def noise_weights(explained: np.ndarray, counts: np.ndarray, rule: str) -> np.nd
     return np.asarray(0.5 * explained / (1.0 - explained))
 
 
-def linear_rules(
+def _linear_rules(
     region: LinearRegion, design: Design, rule: str, labelings: Labelings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `Rules` of a region with few features."""
+    """Return weights and offsets of a region with few features, as `Linear` has."""
     counts = checked_counts(design, labelings)
     n, offsets = counts.swapaxes(1, 2), prior_constants(counts, rule).swapaxes(1, 2)
-    make = _from_classes
+    make = _from_features if region.by_features else _from_classes
     if rule == "ridge":
         make = _of_ridge
-    elif by_features(region, design):
-        make = _from_features
-    weights = class_sums(region.samples, design, labelings, region.means)
-    for labeling in range(labelings.n_labelings):
-        one = make(region, weights[:, labeling], n[:, labeling])
-        weights[:, labeling] = one[0]
-        offsets[:, labeling] += one[1]
-    return weights, offsets
-
-
-def by_features(region: LinearRegion, design: Design) -> bool:
-    """Return whether matrices of features are smaller than those of classes."""
-    return bool(region.centered.shape[1] <= 2 * design.n_classes)
+    sums = class_sums(region.samples, design, labelings, region.means)
+    weights, more = make(region, sums, n)
+    return weights, offsets + more
 
 
 def _from_features(
     region: LinearRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (F, K, p) of centered points, and offsets, by p x p matrices."""
-    shifts = sums / n[:, :, None]
-    within = region.systems - sums.swapaxes(1, 2) @ shifts
-    total = np.einsum("fpp->fp", region.systems)
+    """Return weights (F, B, K, p) of centered points, offsets, by p x p matrices."""
+    shifts = sums / n[..., None]
+    within = region.systems[:, None] - sums.swapaxes(2, 3) @ shifts
+    total = np.einsum("fpp->fp", region.systems)[:, None]
     weights = shifts @ _inverses(within, total)
-    return weights, -0.5 * np.einsum("fkp,fkp->fk", weights, shifts)
+    return weights, -0.5 * np.einsum("fbkp,fbkp->fbk", weights, shifts)
 
 
 def _inverses(matrices: np.ndarray, diagonals: np.ndarray) -> np.ndarray:
-    """Return inverses (F, n, n), unless pivots are rounding errors of a difference.
+    """Return inverses (F, B, n, n), unless pivots are rounding errors of a difference.
 
-    ``diagonals`` (F, n) are those of the first term of the difference.
+    ``diagonals`` (F, B or 1, n) are those of the first term of the difference.
     """
     try:
-        pivots = np.einsum("fii->fi", np.linalg.cholesky(matrices)) ** 2
+        pivots = np.einsum("fbii->fbi", np.linalg.cholesky(matrices)) ** 2
     except np.linalg.LinAlgError:
         raise ValueError(SINGULAR) from None
-    if not (pivots > 10 * matrices.shape[1] * np.finfo(float).eps * diagonals).all():
+    if not (pivots > 10 * matrices.shape[2] * np.finfo(float).eps * diagonals).all():
         raise ValueError(SINGULAR)
     return np.linalg.inv(matrices)
 
@@ -119,21 +110,21 @@ def _of_ridge(
     region: LinearRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the same for projected points, by ridge regression: none is inverted."""
-    scales = fixed_constants(n, "ridge")[:, :, None]
-    middle = sums.swapaxes(1, 2) @ scales / n.shape[1]
-    shifts = sums * scales
-    products = (shifts @ (region.inverses @ middle))[:, :, 0]
-    return shifts, -products / n.mean(axis=1, keepdims=True)
+    scales = fixed_constants(n.swapaxes(1, 2), "ridge").swapaxes(1, 2)
+    middle = sums.swapaxes(2, 3) @ scales[..., None] / n.shape[2]
+    sums *= scales[..., None]
+    products = (sums @ (region.inverses[:, None] @ middle))[..., 0]
+    return sums, -products / n.mean(axis=2, keepdims=True)
 
 
 def _from_classes(
     region: LinearRegion, sums: np.ndarray, n: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the same for projected points, by K x K matrices."""
-    moments = -(sums @ region.inverses) @ sums.swapaxes(1, 2)
-    np.einsum("fkk->fk", moments)[:] += n
+    moments = -(sums @ region.inverses[:, None]) @ sums.swapaxes(2, 3)
+    np.einsum("fbkk->fbk", moments)[:] += n
     inverses = _inverses(moments, n)
-    offsets = 0.5 / n - 0.5 * np.einsum("fkk->fk", inverses)
+    offsets = 0.5 / n - 0.5 * np.einsum("fbkk->fbk", inverses)
     return inverses @ sums, offsets
 
 
@@ -179,6 +170,12 @@ class LDAMargins(LinearWhereFew):
         fits = prepare_fits(self.name, xs, design, self.shrinkage)
         return design, len(xs), fits, {}
 
+    def linear(self, state: Any) -> Sequence[Linear]:
+        design, _, fits, _ = state
+        given = design, self.rule
+        regions = fits.linear.values()
+        return [Linear(x.points, partial(_linear_rules, x, *given)) for x in regions]
+
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, fits, kept = state
         counts = checked_counts(design, labelings)
@@ -192,12 +189,8 @@ class LDAMargins(LinearWhereFew):
         for group in fits.operators:
             by_sums = path == "class sums" and group.inverses
             (_fill_class_sums if by_sums else _fill_fits)(margins, group, trained)
-        for place, region in fits.linear.items():
-            margins[:, :, place] = 0.0
-            in_features = self.rule != "ridge" and by_features(region, design)
-            points = region.centered if in_features else region.projected
-            rules = partial(linear_rules, region, design, self.rule)
-            add_linear(margins[:, :, place], points, rules, labelings, design)
+        for place, linear in zip(fits.linear, self.linear(state), strict=True):
+            fill_linear(margins[:, :, place], [linear], labelings, design)
         flat = margins.reshape(*margins.shape[:2], -1)
         if self.rule != "frequency" and are_unequal(counts):
             if "explained" not in kept:

@@ -10,10 +10,11 @@ from scipy.special import digamma
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel
 from neuroextrap.margins.algebra._linear import (
+    Linear,
     LinearWhereFew,
-    add_linear,
     class_sums,
     empty_linear,
+    fill_linear,
 )
 from neuroextrap.margins.algebra._operators import (
     check_priors,
@@ -94,43 +95,46 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         pairs = zip(xs, varying, strict=True)
         return design, [self._parts(x[:, some], design) for x, some in pairs]
 
+    def linear(self, state: Any) -> list[Linear]:
+        return [part for (part,) in state[1]]
+
+    def keeps_margins(self, n_features: int, plan: Any) -> bool:
+        return plan.pairing or n_features > _FEATURES
+
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, regions = state
-        priors = self._log_priors(checked_counts(design, labelings))
         margins = empty_linear(len(regions), labelings, design, float)
-        by_region = margins.transpose(2, 3, 1, 0)
-        for rows, prior in zip(design.fold_slices, priors, strict=True):
-            by_region[..., rows] = prior.T[..., np.newaxis]
         for place, parts in enumerate(regions):
-            for both, floor in parts:
-                points = both[as_slice(design.test)]
-                rules = partial(self._rules, both, floor, design)
-                add_linear(margins[:, :, place], points, rules, labelings, design)
+            fill_linear(margins[:, :, place], parts, labelings, design)
         return margins.reshape(*margins.shape[:2], -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         of_part = super().workspace(2 * min(n_features, _FEATURES), 1, design)
         return of_part + 16 * n_regions * design.n_samples * n_features
 
-    def _parts(self, x: np.ndarray, design: Design) -> list[tuple[Any, Any]]:
-        """Return features with their squares, and least variances, part by part."""
+    def _parts(self, x: np.ndarray, design: Design) -> list[Linear]:
+        """Return what makes margins of features with their squares, part by part."""
         parts = []
-        for part in batches(x.shape[1], _FEATURES):
+        for part in batches(max(1, x.shape[1]), _FEATURES):
             features, floor = self._features(x[:, part], design)
-            parts.append((np.concatenate([features, features**2], axis=1), floor))
+            both = np.concatenate([features, features**2], axis=1)
+            once = 1.0 if part.start == 0 else 0.0  # priors, with the first part
+            rules = partial(self._rules, both, floor, once, design)
+            parts.append(Linear(both[as_slice(design.test)], rules))
         return parts
 
     def _rules(
-        self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
+        self, both: Any, floor: Any, prior: float, design: Design, labelings: Labelings
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the `Rules` of log densities, linear in features and squares."""
+        """Return weights and offsets of densities, linear in features and squares."""
         from neuroextrap.margins.compiled._features import fill_densities
 
         counts = checked_counts(design, labelings)
         moments = class_sums(both, design, labelings)  # (F, B, K, 2 p)
-        by_labeling = (counts, *self._leveling(counts))
-        counts, scales, gains = (a.transpose(2, 0, 1).copy() for a in by_labeling)
-        offsets = len(floor) * gains
+        scales, gains = self._leveling(counts)
+        added = len(floor) * gains + prior * self._log_priors(counts)
+        by_labeling = counts, scales, added
+        counts, scales, offsets = (a.transpose(2, 0, 1).copy() for a in by_labeling)
         sums = moments.swapaxes(0, 1).reshape(offsets.size, -1)
         n, scale, level = (a.reshape(-1) for a in (counts, scales, offsets))
         if not fill_densities(sums, n, scale, floor, level):

@@ -12,11 +12,12 @@ from neuroextrap.margins._paths import path_of
 from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._grams import centered_gram, rounded_grams
 from neuroextrap.margins.algebra._linear import (
+    Linear,
     LinearWhereFew,
-    add_linear,
     centered,
     class_sums,
     empty_linear,
+    fill_linear,
 )
 from neuroextrap.margins.algebra._operators import (
     are_unequal,
@@ -74,21 +75,22 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         """Return inner products (S, n, n) in the design's order, or samples."""
         path = path_of(self.name, np.inf, design)
         if path == "linear":
-            return xs, {}, design, path, [_coordinates(x, design) for x in xs]
+            return xs, {}, design, path, [_linear(x, design) for x in xs]
         grams = rounded_grams(xs)
         if design.tests_each_once and (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
         return xs, {}, design, path, grams
+
+    def linear(self, state: Any) -> Sequence[Linear]:
+        return state[-1]
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         xs, kept, design, path, regions = state
         shape = len(design.test), labelings.n_classes, len(xs) * labelings.n_labelings
         if path == "linear":
             margins = empty_linear(len(xs), labelings, design, np.float32)
-            margins[:] = 0.0
-            for place, (x, points) in enumerate(regions):
-                rules = partial(_rules, x, design)
-                add_linear(margins[:, :, place], points, rules, labelings, design)
+            for place, linear in enumerate(regions):
+                fill_linear(margins[:, :, place], [linear], labelings, design)
         else:
             margins = _from_products(regions, path, design, labelings)
         margins = margins.reshape(shape)
@@ -109,23 +111,21 @@ def _spreads(xs: Sequence[np.ndarray], design: Design) -> np.ndarray:
     return spreads
 
 
-def _coordinates(x: np.ndarray, design: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples (n, p) about their mean, in few dimensions where p is large.
-
-    And their test points in the precision of margins.
-    """
+def _linear(x: np.ndarray, design: Design) -> Linear:
+    """Return what makes a region's margins, in few dimensions where p is large."""
     if x.shape[1] <= _MOST_FEATURES * len(x):
         x = centered(x)
     else:
         values, vectors = np.linalg.eigh(centered_gram(x))
         x = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-    return x, x[as_slice(design.test)].astype(np.float32)
+    points = x[as_slice(design.test)].astype(np.float32)
+    return Linear(points, partial(_rules, x, design))
 
 
 def _rules(
     x: np.ndarray, design: Design, labelings: Labelings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `Rules` of a region of samples about their mean."""
+    """Return weights and offsets, as `Linear` has, of samples about their mean."""
     means = class_sums(x, design, labelings)
     means /= labelings.training_counts(design).swapaxes(1, 2)[..., np.newaxis]
     return 2.0 * means, -np.einsum("fbkp,fbkp->fbk", means, means)

@@ -15,9 +15,9 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import add_linear, sorted_samples
+from neuroextrap.margins.algebra._linear import fill_linear, sorted_samples
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
-from neuroextrap.margins.classifiers._lda import LDAMargins, linear_rules
+from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.stats._validation import brief, check_numbers
 
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -197,7 +197,7 @@ class RidgeMargins(LDAMargins):
         found = labelings.keep("by balance", partial(_by_balance, labelings, design))
         parts = []
         for columns, some, balanced in found:
-            make = _equal_margins if balanced else super().margins
+            make = self._equal_margins if balanced else super().margins
             parts.append((columns, make(state, some)))
         if len(parts) == 1:
             return parts[0][1]
@@ -206,6 +206,27 @@ class RidgeMargins(LDAMargins):
         for columns, part in parts:
             margins[..., columns] = part.reshape(*shape[:3], -1)
         return margins.reshape(*shape[:2], -1)
+
+    def _equal_margins(self, state: Any, labelings: Labelings) -> np.ndarray:
+        """Return margins where classes are equal: exact sums of operators by class."""
+        from neuroextrap.margins.compiled._class_sums import fill_sums
+
+        design, n_regions, fits, kept = state
+        if "tables" not in kept:
+            kept["tables"] = [_table(group, design) for group in fits.operators]
+        K, B, n_test = labelings.n_classes, labelings.n_labelings, len(design.test)
+        margins = np.empty((n_regions, B, K, n_test), fits.dtype)
+        for tables, group in zip(kept["tables"], fits.operators, strict=True):
+            alone = len(tables) == n_regions
+            some = len(tables), B, K, n_test
+            own = margins if alone else np.empty(some, group.dtype)
+            fill_sums(tables, sorted_samples(labelings), own)
+            if not alone:
+                margins[group.regions] = own
+        for place, linear in zip(fits.linear, self.linear(state), strict=True):
+            out = margins[place].transpose(2, 1, 0)
+            fill_linear(out, [linear], labelings, design)
+        return margins.transpose(3, 2, 0, 1).reshape(n_test, K, -1)
 
 
 def _by_balance(
@@ -218,30 +239,6 @@ def _by_balance(
         return [(slice(None), labelings, bool(equal.all()))]
     parts = (True, np.flatnonzero(equal)), (False, np.flatnonzero(~equal))
     return [(columns, labelings.some(columns), is_so) for is_so, columns in parts]
-
-
-def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
-    """Return margins where classes are equal: sums by class of operators, exactly."""
-    from neuroextrap.margins.compiled._class_sums import fill_sums
-
-    design, n_regions, fits, kept = state
-    if "tables" not in kept:
-        kept["tables"] = [_table(group, design) for group in fits.operators]
-    shape, parts = (labelings.n_labelings, labelings.n_classes, len(design.test)), []
-    for tables, group in zip(kept["tables"], fits.operators, strict=True):
-        parts.append(np.empty((len(tables), *shape), group.dtype))
-        fill_sums(tables, sorted_samples(labelings), parts[-1])
-    if len(parts) == 1 and not fits.linear:
-        (margins,) = parts
-    else:
-        margins = np.empty((n_regions, *shape), fits.dtype)
-        for group, part in zip(fits.operators, parts, strict=True):
-            margins[group.regions] = part
-    for place, region in fits.linear.items():
-        margins[place] = 0.0
-        given = partial(linear_rules, region, design, "ridge"), labelings, design
-        add_linear(margins[place].transpose(2, 1, 0), region.projected, *given)
-    return margins.transpose(3, 2, 0, 1).reshape(*shape[:0:-1], -1)
 
 
 def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarray:

@@ -150,18 +150,6 @@ def fill_training_sums(
 
 
 @_compile
-def add_scores(scores: Any, offsets: Any, start: int, margins: Any) -> None:
-    """Add scores (B, K, n) and offsets (B, K) to margins (B, K, n_test) of points."""
-    n_labelings, n_classes, n_points = scores.shape
-    for b in range(n_labelings):
-        for k in range(n_classes):
-            scored, offset = scores[b, k], offsets[b, k]
-            out = margins[b, k, start : start + n_points]
-            for i in range(n_points):
-                out[i] += scored[i] + offset
-
-
-@_compile
 def _fill_squares(
     gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
 ) -> None:

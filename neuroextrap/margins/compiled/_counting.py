@@ -14,33 +14,38 @@ _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compile
-def count_beaten(margins: Any, y: Any, beaten: Any, tied: Any) -> bool:
+def count_beaten(
+    margins: Any, offsets: Any, y: Any, first: int, beaten: Any, tied: Any
+) -> bool:
     """Count the classes below the true one, and those level with it.
 
-    ``margins`` (n_test, K, M), ``y`` (L, M), the same for every L points; the rest
-    (n_test, M). Returns whether a margin is NaN.
+    Of margins (n_test, K, M) without their ``offsets`` (n_test or 1, K), from column
+    ``first`` of the rest on: ``y`` (L, .), the same for every L points, ``beaten`` and
+    ``tied`` (n_test, .). Returns whether a margin is NaN.
     """
     n_test, n_classes, n_batch = margins.shape
-    truth = np.empty(_COLUMNS, margins.dtype)
-    below, reached = np.empty((2, _COLUMNS), np.int32)
-    n_unknown = 0
+    truth, n_unknown = np.empty(_COLUMNS, margins.dtype), 0
+    below, reached, unknown = np.empty((3, _COLUMNS), np.int32)
     for i in range(n_test):
+        added = offsets[min(i, len(offsets) - 1)]
         for start in range(0, n_batch, _COLUMNS):
             stop = min(start + _COLUMNS, n_batch)
+            some = slice(first + start, first + stop)
             # rows are contiguous to the compiler, which a slice of slices is not
-            classes = y[i % len(y), start:stop]
+            classes, fewer, level = y[i % len(y), some], beaten[i, some], tied[i, some]
             for b in range(len(classes)):
-                truth[b] = margins[i, classes[b], start + b]
-                below[b], reached[b] = 0, -1
+                truth[b] = margins[i, classes[b], start + b] + added[classes[b]]
+                below[b], reached[b], unknown[b] = 0, -1, 0
             for k in range(n_classes):
-                row = margins[i, k, start:stop]
+                row, offset = margins[i, k, start:stop], added[k]
                 for b in range(len(row)):
-                    below[b] += np.int32(row[b] < truth[b])
-                    reached[b] += np.int32(row[b] <= truth[b])
-                    n_unknown += row[b] != row[b]
-            fewer, level = beaten[i, start:stop], tied[i, start:stop]
+                    margin = row[b] + offset
+                    below[b] += np.int32(margin < truth[b])
+                    reached[b] += np.int32(margin <= truth[b])
+                    unknown[b] |= np.int32(np.isnan(margin))
             for b in range(len(fewer)):
                 fewer[b], level[b] = below[b], reached[b] - below[b]
+                n_unknown += unknown[b]
     return n_unknown > 0
 
 
