@@ -138,7 +138,7 @@ def test_permuted_targets_choose_again(statistic, tmp_path):
     light = TargetSearchLight(n_permutations=20, keep=keep, **options)
     fitted = light.fit(X, targets, groups=RUNS)
     null = np.load(tmp_path / "null.npy")[:, 0]
-    _, codes = np.unique(targets, axis=0, return_inverse=True)
+    codes = np.unique(targets, axis=0, return_inverse=True)[1].ravel()
     orders = stats.permute_labels(codes, groups=RUNS, n_permutations=20, random_state=0)
     choices = []
     for permuted, value in zip(orders, null, strict=True):

@@ -53,6 +53,7 @@ def similarity(score, decoded, candidates):
 def twin(X, targets, folds, alpha, score):
     """Correlation and pairwise accuracy of refits, straight from the definitions."""
     candidates, codes = np.unique(targets, axis=0, return_inverse=True)
+    codes = codes.ravel()  # NumPy 2.0 returns a column
     spread, decoded, true, margins, tested = targets.std(axis=0), [], [], [], []
     for test, predicted, mean in refits(X, targets, folds, alpha):
         decoded.append(predicted - mean)
@@ -134,7 +135,7 @@ def test_permuted_statistics_are_those_of_permuted_targets(groups, statistic, tm
     light = TargetSearchLight(n_permutations=12, keep=keep, **options)
     fitted = light.fit(X, targets, groups=groups)
     null = np.load(tmp_path / "null.npy")
-    _, codes = np.unique(targets, axis=0, return_inverse=True)
+    codes = np.unique(targets, axis=0, return_inverse=True)[1].ravel()
     orders = stats.permute_labels(
         codes, groups=groups, n_permutations=12, random_state=0
     )

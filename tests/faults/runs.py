@@ -382,7 +382,8 @@ def a_check(root):
 
     def hook(event, args):
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
-        if (event in CHANGES or writes) and "__pycache__" not in str(args[0]):
+        kept = "__pycache__" not in str(args[0]) and args[0] != os.devnull
+        if (event in CHANGES or writes) and kept:
             opened.append(f"{event} {args[0]}")  # compiled code is kept beside its own
 
     sys.addaudithook(hook)

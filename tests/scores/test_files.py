@@ -166,7 +166,8 @@ def test_two_decoders_on_the_command_line(folder, capsys):
     twin = first.compare(second)
     table = pd.read_csv(folder / "out" / "comparison.tsv", sep="\t")
     np.testing.assert_allclose(table.difference, twin.table.difference)
-    assert table.p_value.dropna().item() == twin.p_value
+    # older versions of pandas read the last digit wrongly
+    assert table.p_value.dropna().item() == pytest.approx(twin.p_value, rel=1e-14)
     told = json.loads((folder / "out" / "scores.json").read_text("utf-8"))["scores"]
     assert set(told) == {"named", "worse", "named and worse"}
     page = (folder / "out" / "report.html").read_text("utf-8")
