@@ -193,7 +193,8 @@ class Labelings(Keeping):
     """A batch of B labelings, class codes (B, n_samples), of the same samples."""
 
     def __init__(self, codes: Any, n_classes: int) -> None:
-        self.codes = np.asarray(codes)
+        # of one type and layout, so that loops over them are compiled once
+        self.codes = np.ascontiguousarray(codes, dtype=np.int32)
         self.n_classes = n_classes
         #: number of labelings B, or that of the batch from which these were selected
         self.n_together = len(self.codes)

@@ -120,7 +120,8 @@ def beaten_and_tied(
         margins, y = by_labeling, y.T
     else:
         y = np.tile(y, margins.shape[2] // y.shape[1])
-    margins, y = np.ascontiguousarray(margins), np.ascontiguousarray(y)
+    # of one type and layout, so that the loop is compiled once
+    margins, y = np.ascontiguousarray(margins), np.ascontiguousarray(y, np.int32)
     beaten, tied = np.empty((2, len(margins), margins.shape[2]), dtype=count)
     whole = np.zeros((1, margins.shape[1]), margins.dtype)
     if count_beaten(margins, whole, y, 0, beaten, tied):

@@ -100,7 +100,7 @@ def _grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
     grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
     for x, gram in zip(xs, grams, strict=True):
         for start in range(0, x.shape[1], _GRAM_FEATURES):
-            features = x[:, start : start + _GRAM_FEATURES].T
+            features = np.ascontiguousarray(x[:, start : start + _GRAM_FEATURES].T)
             part = np.empty(features.shape)
             fill_centered(features, part)
             blas.dsyrk(1.0, part.T, start > 0, gram.T, lower=True, overwrite_c=True)

@@ -53,7 +53,8 @@ def class_sums(
     shape = labelings.n_labelings, len(design.folds), labelings.n_classes, x.shape[1]
     sums, means = np.empty(shape), np.broadcast_to(means, (shape[1], shape[3]))
     held, edges = design.flat_folds[:2]
-    fill_training_sums(x, means.copy(), labelings.codes, held, edges, sums)
+    given = np.ascontiguousarray(x), means.copy(), labelings.codes
+    fill_training_sums(*given, held, edges, sums)
     return sums.swapaxes(0, 1)
 
 

@@ -237,7 +237,7 @@ def _fill_class_sums(
     for (region, dense), inverses in zip(
         group.each(), group.flat_inverses, strict=True
     ):
-        if not fill_labelings(dense, inverses, folds, labelings, margins[:, :, region]):
+        if not fill_labelings(dense, inverses, folds, labelings, region, margins):
             raise ValueError(SINGULAR)
 
 

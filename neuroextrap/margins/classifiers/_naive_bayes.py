@@ -77,9 +77,11 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
             for (_, test), rows, level in zip(
                 part.folds, part.fold_slices, leveling, strict=True
             ):
-                given = next(means), next(mean_squares), least, level
-                points, out = np.ascontiguousarray(single[:, test]), margins[:, rows]
-                if not fill_density_fold(points, *given, out):
+                mean = np.ascontiguousarray(next(means))
+                square = np.ascontiguousarray(next(mean_squares))
+                points = np.ascontiguousarray(single[:, test])
+                given = mean, square, least, level, rows.start
+                if not fill_density_fold(points, *given, margins):
                     raise ValueError(_CONSTANT)
             yield margins
 

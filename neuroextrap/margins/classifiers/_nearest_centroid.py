@@ -145,7 +145,7 @@ def _from_products(
         fill = _fill_growing
     else:
         fill = _fill_class_sums if design.tests_each_once else _fill_held_out
-    fill(grams, design, labelings, margins)
+    fill(np.ascontiguousarray(grams), design, labelings, margins)
     return margins.transpose(3, 2, 0, 1)
 
 

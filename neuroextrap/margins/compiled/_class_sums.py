@@ -25,7 +25,8 @@ def fill_nearest(
             m = n.min()
             for s in range(len(order)):
                 margins, n_left = out[t, :, s, b], n_classes
-                margins[:], passed[:], share[:] = 0.0, 0.0, m / n
+                for k in range(n_classes):
+                    margins[k], passed[k], share[k] = 0.0, 0.0, m / n[k]
                 for i in range(order.shape[2]):
                     k = classes[order[s, t, i]]
                     if passed[k] > n[k] - m:
@@ -174,6 +175,15 @@ def _fill_squares(
 
 
 @_compile
+def _fill_table(gram: Any, of_sample: Any, table: Any) -> None:
+    """Copy the products of samples, zero where one fold holds both."""
+    for i in range(len(gram)):
+        row, out, fold = gram[i], table[i], of_sample[i]
+        for j in range(len(row)):
+            out[j] = 0.0 if of_sample[j] == fold else row[j]
+
+
+@_compile
 def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> None:
     """Fill the margins (S, B, K, n) of the nearest centroid, every fold tested once."""
     n_classes, n = out.shape[2:]
@@ -181,10 +191,7 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
     squares = np.empty(len(folds.edges) - 1)
     for s in range(len(grams)):
         gram = grams[s]
-        table[:] = gram  # with zeros between samples of one fold
-        for f in range(len(squares)):
-            first, stop = folds.edges[f], folds.edges[f + 1]
-            table[first:stop, first:stop] = 0.0
+        _fill_table(gram, folds.of_sample, table)
         for b in range(out.shape[1]):
             members, edges = labelings.members[b], labelings.edges[b]
             margins = out[s, b]
@@ -209,8 +216,8 @@ def fill_held_out_margins(
     taken off; ``factors`` are twice and inverse, as of `Folds`.
     """
     n_classes, n = out.shape[2], grams.shape[1]
-    cross, within = np.empty((2, n_classes, n))
-    totals, squares = np.empty((2, n_classes))
+    cross, within = np.empty((n_classes, n)), np.empty((n_classes, n))
+    totals, squares = np.empty(n_classes), np.empty(n_classes)
     twice, inverse = factors
     for s in range(len(grams)):
         gram = grams[s]
@@ -223,7 +230,8 @@ def fill_held_out_margins(
             for f in range(len(folds.edges) - 1):
                 held = folds.held[folds.edges[f] : folds.edges[f + 1]]
                 _fill_within(gram, held, classes, within)
-                squares[:] = totals
+                for k in range(n_classes):
+                    squares[k] = totals[k]
                 for i in range(len(held)):
                     k = classes[held[i]]
                     squares[k] += within[k, i] - 2.0 * cross[k, held[i]]
@@ -321,13 +329,23 @@ def _solve_back(rows: Any, start: int, stop: int, errors: Any) -> None:
     n_held = len(rows)
     for i in range(stop - 1, start - 1, -1):
         error = errors[i - start]
-        error[:] = rows[i, n_held:]
+        for k in range(len(error)):
+            error[k] = rows[i, n_held + k]
         for j in range(i + 1, stop):
             known, weight = errors[j - start], rows[i, j]
             for k in range(len(error)):
                 error[k] -= weight * known[k]
         for k in range(len(error)):
             error[k] /= rows[i, i]
+
+
+@_compile
+def _add_products(rows: Any, products: Any) -> None:
+    """Add the products (K, K) of rows (., K) with themselves."""
+    for row in rows:
+        for k in range(len(row)):
+            for m in range(len(row)):
+                products[k, m] += row[k] * row[m]
 
 
 @_compile
@@ -350,18 +368,17 @@ def fill_growing_fits(
                 row, of_sample = rows[i], dense[s // n_labelings, held[i]]
                 for j in range(i, n_held):
                     row[j] = of_sample[held[j]]
-                row[n_held:] = residuals[s, held[i]]
+                for k in range(n_classes):
+                    row[n_held + k] = residuals[s, held[i], k]
             if not _factor(rows):
                 return False
             taken, done = np.zeros((n_classes, n_classes)), 0
             for f in range(chains.folds[c + 1] - 1, chains.folds[c] - 1, -1):
-                for i in range(done, chains.out[f]):
-                    right = rows[i, n_held:]
-                    for k in range(n_classes):
-                        for m in range(n_classes):
-                            taken[k, m] += right[k] * right[m]
+                _add_products(rows[done : chains.out[f], n_held:], taken)
                 done = chains.out[f]
-                moments[s, f] -= taken
+                for k in range(n_classes):
+                    for m in range(n_classes):
+                        moments[s, f, k, m] -= taken[k, m]
                 tested = errors[s, chains.edges[f] : chains.edges[f + 1]]
                 _solve_back(rows, chains.left[f], done, tested)
     return True

@@ -25,7 +25,8 @@ def count_beaten(
     """
     n_test, n_classes, n_batch = margins.shape
     truth, n_unknown = np.empty(_COLUMNS, margins.dtype), 0
-    below, reached, unknown = np.empty((3, _COLUMNS), np.int32)
+    below, reached = np.empty(_COLUMNS, np.int32), np.empty(_COLUMNS, np.int32)
+    unknown = np.empty(_COLUMNS, np.int32)
     for i in range(n_test):
         added = offsets[min(i, len(offsets) - 1)]
         for start in range(0, n_batch, _COLUMNS):
@@ -56,7 +57,7 @@ def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
     most = np.empty(n_test, np.int32)  # ties of every point
     for start in range(0, n_batch, _COLUMNS):
         some = slice(start, min(start + _COLUMNS, n_batch))
-        out = wins[:, some]
+        out, highest = wins[:, some], 0
         for i in range(n_test):
             below, level = beaten[i, some], tied[i, some]
             weight = weights[min(i, weights.shape[0] - 1)]
@@ -67,9 +68,10 @@ def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
                     out[below[b], b] += weight[min(b, len(weight) - 1)]
                 else:
                     most[i] = max(most[i], level[b])
-        for extra in range(most.max() + 1):
-            for i in np.flatnonzero(most):
-                for b in range(start, some.stop):
+            highest = max(highest, most[i])
+        for extra in range(highest + 1):
+            for i in range(n_test):
+                for b in range(start, some.stop if most[i] > 0 else start):
                     n_ties = tied[i, b]
                     if n_ties > 0 and n_ties >= extra:
                         row = min(i, weights.shape[0] - 1)

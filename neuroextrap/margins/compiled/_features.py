@@ -46,13 +46,20 @@ def fill_densities(
 
 @_compile
 def fill_density_fold(
-    points: Any, means: Any, squares: Any, least: Any, leveling: Any, out: Any
+    points: Any,
+    means: Any,
+    squares: Any,
+    least: Any,
+    leveling: Any,
+    start: int,
+    out: Any,
 ) -> bool:
-    """Fill the log densities (p, n_test, K) of every feature of points (p, n_test).
+    """Fill the log densities (p, ., K) of every feature of points (p, n_test).
 
-    From means and mean squares (p, K) of training samples; ``least`` (p, 2) are the
-    least variance of a feature and whether it varies, ``leveling`` (2, K) what a
-    variance is multiplied by, and what is added. False as above.
+    Those of the first point lie at ``start``. From means and mean squares (p, K) of
+    training samples; ``least`` (p, 2) are the least variance of a feature and whether
+    it varies, ``leveling`` (2, K) what a variance is multiplied by, and what is added.
+    False as above.
     """
     n_classes = out.shape[2]
     center, precision, level = np.empty((3, n_classes), np.float32)
@@ -68,7 +75,7 @@ def fill_density_fold(
             center[k], precision[k] = mean, -0.5 / variance
             level[k] = gain - 0.5 * np.log(variance)
         for t in range(points.shape[1]):
-            value, row = points[p, t], out[p, t]
+            value, row = points[p, t], out[p, start + t]
             for k in range(n_classes):
                 distance = value - center[k]
                 row[k] = distance * distance * precision[k] + level[k]

@@ -29,7 +29,7 @@ Group = namedtuple("Group", "members edges codes counts constants is_ridge")
 
 # of a fold: residuals of its held-out samples and predicted minus true, (n_held, K, .);
 # moments (K, K, .), training samples of a class and constants (K, .), and what may be
-# written over, (K, 4, .) and (3, .); whether no pivot was too small
+# written over, (K, 4, .) and (2, .); whether no pivot was too small
 Work = namedtuple("Work", "inside errors moments counts constants pivots rows regular")
 
 _EPSILON = float(np.finfo(float).eps)
@@ -49,9 +49,16 @@ def _workspace(n_held: int, width: int) -> Any:
         np.empty((width, TOGETHER)),
         np.empty((width, TOGETHER)),
         np.empty((width, 4, TOGETHER)),
-        np.empty((3, TOGETHER)),
+        np.empty((2, TOGETHER)),
         np.ones(1, np.int64),
     )
+
+
+@_compile
+def _copy(values: Any, out: Any) -> None:
+    """Copy what lies side by side: a loop, which compiles in no time."""
+    for x in range(TOGETHER):
+        out[x] = values[x]
 
 
 @_compile
@@ -200,9 +207,11 @@ def _eliminate(i: int, matrix: Any, pivots: Any) -> None:
 def _write_pivots(k: int, matrix: Any, pivots: Any) -> None:
     """Write the swept rows and columns k and k + 1, in the upper half."""
     for i in range(k):
-        matrix[i, k], matrix[i, k + 1] = pivots[i, 2], pivots[i, 3]
+        _copy(pivots[i, 2], matrix[i, k])
+        _copy(pivots[i, 3], matrix[i, k + 1])
     for i in range(k, len(matrix)):
-        matrix[k, i], matrix[k + 1, i] = pivots[i, 2], pivots[i, 3]
+        _copy(pivots[i, 2], matrix[k, i])
+        _copy(pivots[i, 3], matrix[k + 1, i])
 
 
 @_compile
@@ -224,7 +233,7 @@ def _invert(least: Any, work: Any) -> None:
             out = matrix[i, m]
             for x in range(TOGETHER):
                 out[x] = -out[x]
-            matrix[m, i] = out
+            _copy(out, matrix[m, i])
 
 
 @_compile
@@ -245,8 +254,8 @@ def _weigh_equally(n_classes: int, work: Any) -> None:
             work.pivots[m, 0, x] = weights[m, x] * value - 1.0 / n_classes
     for k in range(width):
         moments[k] = 0.0
-        moments[k, k] = weights[k]
-        weights[k] = work.pivots[k, 0]
+        _copy(weights[k], moments[k, k])
+        _copy(work.pivots[k, 0], weights[k])
 
 
 @_compile
@@ -266,22 +275,19 @@ def _fit_fold(
 
 
 @_compile
-def _fill_margins(errors: Any, codes: Any, work: Any, out: Any) -> None:
+def _fill_margins(errors: Any, codes: Any, work: Any, margins: Any) -> None:
     """Write the margins (K, .) of a test point, from predicted minus true (K, .)."""
-    n_classes, n_columns = out.shape
     for x in range(TOGETHER):
         errors[codes[x], x] += 1.0
-    for m in range(n_classes):
-        scores = work.rows[2]
-        scores[:] = work.constants[m]
+    for m in range(len(margins)):
+        scores = margins[m]
+        _copy(work.constants[m], scores)
         for k in range(0, len(errors), 2):
             one, two = work.moments[k, m], work.moments[k + 1, m]
             first, second = errors[k], errors[k + 1]
             for x in range(TOGETHER):
                 value = scores[x] + first[x] * one[x]
                 scores[x] = value + second[x] * two[x]
-        for x in range(n_columns):
-            out[m, x] = scores[x]
 
 
 @_compile
@@ -302,27 +308,28 @@ def _gather_fold(
 
 @_compile
 def fill_labelings(
-    dense: Any, inverses: Any, folds: Any, labelings: Any, out: Any
+    dense: Any, inverses: Any, folds: Any, labelings: Any, region: int, out: Any
 ) -> bool:
-    """Fill the margins (n_test, K, B) of a region under many labelings.
+    """Fill the margins (n_test, K, n_regions, B) of a region under many labelings.
 
     ``dense`` (n, n) is I - H, ``inverses`` (sum of n_held ** 2,) its inverse held-out
     blocks, one fold after the other. False if a within-class scatter is singular or not
     finite.
     """
-    n_samples, n_classes, n_labelings = len(dense), out.shape[1], out.shape[2]
-    width = labelings.counts.shape[1]
+    n_classes, n_labelings = out.shape[1], out.shape[3]
+    n_samples, width = len(dense), labelings.counts.shape[1]
     work = _workspace(_longest(folds.edges), width)
     sums = np.zeros((TOGETHER, width, n_samples))
     total = np.zeros((width, width, TOGETHER))
-    codes = np.empty(TOGETHER, np.int64)
+    margins = np.empty((n_classes, TOGETHER))
+    codes, columns = np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64)
     for start in range(0, n_labelings, TOGETHER):
-        columns = np.minimum(start + np.arange(TOGETHER), n_labelings - 1)
         for x in range(TOGETHER):
+            columns[x] = min(start + x, n_labelings - 1)
             members, edges = labelings.members[columns[x]], labelings.edges[columns[x]]
             fill_class_sums(dense, members, edges, sums[x])
             _fill_total(sums[x], members, edges, total, x)
-        stop, of_fold = min(start + TOGETHER, n_labelings), 0
+        n_columns, of_fold = min(TOGETHER, n_labelings - start), 0
         for f in range(len(folds.edges) - 1):
             held = folds.held[folds.edges[f] : folds.edges[f + 1]]
             n_held = len(held)
@@ -335,8 +342,19 @@ def fill_labelings(
                 row = folds.rows[t]
                 for x in range(TOGETHER):
                     codes[x] = labelings.codes[columns[x], held[row]]
-                _fill_margins(work.errors[row], codes, work, out[t, :, start:stop])
+                _fill_margins(work.errors[row], codes, work, margins)
+                for m in range(n_classes):
+                    for x in range(n_columns):
+                        out[t, m, region, start + x] = margins[m, x]
     return work.regular[0] > 0
+
+
+@_compile
+def _fill_upper(moment: Any, total: Any, column: int) -> None:
+    """Fill a column with the upper triangle of moments (K, K)."""
+    for k in range(len(moment)):
+        for m in range(k, len(moment)):
+            total[k, m, column] = moment[k, m]
 
 
 @_compile
@@ -352,29 +370,30 @@ def fill_fits(
     n_folds, n_classes = len(edges) - 1, errors.shape[2]
     nothing = 0 * n_folds  # is held out; a literal would be compiled by itself
     n_fits, width = len(errors) * n_folds, labelings.counts.shape[1]
-    work, longest = _workspace(1, width), _longest(edges)
-    total, codes = np.zeros((width, width, TOGETHER)), np.empty(TOGETHER, np.int64)
-    margins = np.empty((n_classes, TOGETHER))
+    work, longest = _workspace(nothing + 1, width), _longest(edges)
+    total, margins = np.zeros((width, width, TOGETHER)), np.empty((n_classes, TOGETHER))
+    codes, points = np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64)
+    columns, folds = np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64)
     for start in range(0, n_fits, TOGETHER):
-        fits = np.minimum(start + np.arange(TOGETHER), n_fits - 1)
-        columns, folds = fits // n_folds, fits % n_folds
-        labels = columns % len(labelings.codes)
         for x in range(TOGETHER):
-            for k in range(n_classes):
-                for m in range(k, n_classes):
-                    total[k, m, x] = moments[columns[x], folds[x], k, m]
+            fit = min(start + x, n_fits - 1)
+            columns[x], folds[x] = fit // n_folds, fit % n_folds
+            _fill_upper(moments[columns[x], folds[x]], total, x)
+            labeling = columns[x] % len(labelings.codes)
             for k in range(width):
-                work.counts[k, x] = labelings.counts[folds[x], k, labels[x]]
-                work.constants[k, x] = labelings.constants[folds[x], k, labels[x]]
+                work.counts[k, x] = labelings.counts[folds[x], k, labeling]
+                work.constants[k, x] = labelings.constants[folds[x], k, labeling]
         _fit_fold(total, nothing, n_classes, labelings.is_ridge, work)
         for i in range(longest):
-            points = np.minimum(edges[folds] + i, edges[folds + 1] - 1)
             work.errors[0] = 0.0
             for x in range(TOGETHER):
-                codes[x] = labelings.codes[labels[x], test[points[x]]]
+                points[x] = min(edges[folds[x]] + i, edges[folds[x] + 1] - 1)
+                labeling = columns[x] % len(labelings.codes)
+                codes[x] = labelings.codes[labeling, test[points[x]]]
                 for k in range(n_classes):
                     work.errors[0, k, x] = -errors[columns[x], points[x], k]
             _fill_margins(work.errors[0], codes, work, margins)
             for x in range(TOGETHER):
-                out[points[x], :, columns[x]] = margins[:, x]
+                for m in range(n_classes):
+                    out[points[x], m, columns[x]] = margins[m, x]
     return work.regular[0] > 0

@@ -1,7 +1,7 @@
 """What the compiled solvers share: the update of a coefficient, the gap, the jumps.
 
-Arrays are copied by `assign` and selected by `kth_largest`: numpy's own functions do
-the same, and take seconds to compile.
+Arrays are copied by `assign`, gathered by `gather` and selected by `kth_largest`:
+numpy's own functions do the same, and take seconds to compile.
 """
 
 import numpy as np
@@ -10,6 +10,13 @@ from numba import njit
 MAX_ROUNDS = 20
 # relative gap of a system that was solved exactly; nearly singular ones are not
 _EXACT = 1e-10
+# rounding may be reordered, so that sums and maxima fill the vector units; values that
+# are not finite keep their meaning
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+# no division here is by zero, which would be compiled to an error
+_compile = njit(cache=True, nogil=True, error_model="numpy")
+_compile_fast = njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 
 
 def polish(X, Y, weights, l1, l2):
@@ -70,7 +77,7 @@ def relative_gap(X, Y, weights, l1, l2):
     return gaps, gradient
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def duality_gap(sums, dual_norm, norm, l1, l2):
     """Bound the excess of the objective over its minimum.
 
@@ -104,21 +111,18 @@ def _solve_signs(X, y, signs, l1, l2):
 N_ITERATES = 5
 # share of the residual at which conjugate gradients end: sweeps do the rest
 SOLVED = 0.1
-# rounding may be reordered, so that sums and maxima fill the vector units; values that
-# are not finite keep their meaning
-FAST = {"contract", "reassoc", "nsz", "arcp"}
 # maxima that are followed at once
 LANES = 16
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def objective(sums, l1, l2):
     """Value to minimize less 1/2 y'y; `sums` are those of `duality_gap`."""
     fitted, left, absolute, squares = sums
     return -0.5 * (fitted + left) + l1 * absolute + 0.5 * l2 * squares
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@_compile_fast
 def weight_sums(weights, products, gradient):
     """Return w'q, w'gradient, |w|_1 and |w|^2, the sums of `duality_gap`."""
     fitted = left = absolute = squares = 0.0
@@ -131,7 +135,7 @@ def weight_sums(weights, products, gradient):
     return fitted, left, absolute, squares
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@_compile
 def coordinate_minimum(pull, curvature, l1, l2):
     """Best value of one coefficient; `pull` is its gradient without its own share."""
     # soft thresholding: what of the pull lies outside [-l1, l1]
@@ -140,14 +144,34 @@ def coordinate_minimum(pull, curvature, l1, l2):
     return 0.0 if excess == 0.0 else excess / (curvature + l2)
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def assign(target, values):
     """Copy values into a target of their size."""
     for k in range(values.size):
         target[k] = values[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@_compile
+def gather(values, places):
+    """Return the values at some places."""
+    some = np.empty(places.size, values.dtype)
+    for k in range(places.size):
+        some[k] = values[places[k]]
+    return some
+
+
+@_compile
+def nonzero(values):
+    """Return the places of the values that are not zero."""
+    places, size = np.empty(values.size, np.int64), 0
+    for k in range(values.size):
+        # written always, kept if it is one: no branch to predict
+        places[size] = k
+        size += values[k] != 0.0
+    return places[:size]
+
+
+@_compile_fast
 def subtract(target, scale, row):
     """Subtract ``scale * row`` in place."""
     real = target.dtype.type
@@ -155,17 +179,17 @@ def subtract(target, scale, row):
         target[k] -= scale * real(row[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def subtract_rows(target, scales, rows, which):
-    """Subtract ``scales @ rows[which]`` in place, as far as `target` goes."""
-    real, size = target.dtype.type, target.size
+@_compile_fast
+def subtract_rows(target, scales, rows, which, start):
+    """Subtract ``scales @ rows[which]`` in place, from `start` as far as it goes."""
+    real, size, end = target.dtype.type, target.size, start + target.size
     together = scales.size - scales.size % 8
     # eight rows at once: eight streams from memory, one target
     for i in range(0, together, 8):
-        a, b = rows[which[i], :size], rows[which[i + 1], :size]
-        c, d = rows[which[i + 2], :size], rows[which[i + 3], :size]
-        e, f = rows[which[i + 4], :size], rows[which[i + 5], :size]
-        g, h = rows[which[i + 6], :size], rows[which[i + 7], :size]
+        a, b = rows[which[i], start:end], rows[which[i + 1], start:end]
+        c, d = rows[which[i + 2], start:end], rows[which[i + 3], start:end]
+        e, f = rows[which[i + 4], start:end], rows[which[i + 5], start:end]
+        g, h = rows[which[i + 6], start:end], rows[which[i + 7], start:end]
         s, t, u, v = scales[i], scales[i + 1], scales[i + 2], scales[i + 3]
         w, x, y, z = scales[i + 4], scales[i + 5], scales[i + 6], scales[i + 7]
         for k in range(size):
@@ -173,21 +197,41 @@ def subtract_rows(target, scales, rows, which):
             right = w * real(e[k]) + x * real(f[k]) + y * real(g[k]) + z * real(h[k])
             target[k] -= left + right
     for i in range(together, scales.size):
-        subtract(target, scales[i], rows[which[i]])
+        subtract(target, scales[i], rows[which[i], start:end])
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def anderson_weights(iterates):
     """Weights of sum one of all iterates but the first: the mixed step is small."""
-    steps = iterates[1:] - iterates[:-1]
+    n_steps, total = len(iterates) - 1, 0.0
+    steps, right = np.empty((n_steps, iterates.shape[1])), np.empty(n_steps)
+    for i in range(n_steps):
+        for k in range(iterates.shape[1]):
+            steps[i, k] = iterates[i + 1, k] - iterates[i, k]
     cross = steps @ steps.T
     # late steps are nearly parallel: the system would be singular
-    cross += (1e-12 * np.trace(cross) + 1e-300) * np.eye(len(steps))
-    weights = np.linalg.solve(cross, np.ones(len(steps)))
-    return weights / weights.sum()
+    ridge = 1e-12 * trace(cross) + 1e-300
+    for i in range(n_steps):
+        cross[i, i] += ridge
+        right[i] = 1.0
+    weights = np.linalg.solve(cross, right)
+    for i in range(n_steps):
+        total += weights[i]
+    for i in range(n_steps):
+        weights[i] /= total
+    return weights
 
 
-@njit(cache=True, nogil=True)
+@_compile
+def trace(matrix):
+    """Sum of the diagonal."""
+    total = 0.0
+    for i in range(len(matrix)):
+        total += matrix[i, i]
+    return total
+
+
+@_compile
 def newton_target(gram, products, weights, l1, l2):
     """Minimum among coefficients of the present signs; what would flip becomes zero."""
     size = weights.size
@@ -195,7 +239,7 @@ def newton_target(gram, products, weights, l1, l2):
     if size == 0:
         return right
     # a pure lasso may be singular; a jump is kept only if the objective falls
-    ridge = 1e-9 * np.trace(gram) / size
+    ridge = 1e-9 * trace(gram) / size
     for i in range(size):
         gram[i, i] += max(l2, ridge)
         right[i] = products[i] - l1 * np.sign(weights[i])
@@ -212,7 +256,7 @@ def newton_target(gram, products, weights, l1, l2):
     return right
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@_compile_fast
 def dot(left, right):
     """Sum of products."""
     total = left.dtype.type(0)
@@ -221,7 +265,7 @@ def dot(left, right):
     return total
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def conjugate_gradients(gram, support, residual, l2, size):
     """Solve ``(gram + l2 I) step = residual`` roughly, in the precision of `gram`.
 
@@ -229,11 +273,11 @@ def conjugate_gradients(gram, support, residual, l2, size):
     it adds to the first `size` rows of ``gram @ weights``. Ends at a tenth of the
     residual's length, or where the system is singular. `residual` is overwritten.
     """
-    step = np.zeros_like(residual)
+    step = np.zeros(residual.size, gram.dtype)
     change = np.zeros(size, gram.dtype)
     # made once: a round takes a few microseconds
-    ahead, inner = np.empty_like(change), np.empty_like(residual)
-    direction = residual.copy()
+    ahead, inner = np.empty(size, gram.dtype), np.empty(residual.size, gram.dtype)
+    direction, nothing = residual.copy(), 0 * size
     squares = dot(residual, residual)
     goal = SOLVED**2 * squares
     ridge = gram.dtype.type(l2)
@@ -242,7 +286,7 @@ def conjugate_gradients(gram, support, residual, l2, size):
             break
         # rows as far as there are members: cheaper than a copy of the support's block
         ahead[:] = 0
-        subtract_rows(ahead, direction, gram, support)
+        subtract_rows(ahead, direction, gram, support, nothing)
         for a in range(inner.size):
             inner[a] = ridge * direction[a] - ahead[support[a]]
         curvature = dot(direction, inner)
@@ -258,14 +302,14 @@ def conjugate_gradients(gram, support, residual, l2, size):
     return step, change
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def newton_step(weights, gradient, products, gram, penalties, width):
     """Jump towards the minimum of the present signs, if the objective falls.
 
     In place; of `gram` the first `width` columns count, which may be more than weights.
     """
     l1, l2 = penalties
-    support = np.flatnonzero(weights)
+    support = nonzero(weights)
     residual = np.empty(support.size, gram.dtype)
     for a in range(support.size):
         w = weights[support[a]]
@@ -273,20 +317,23 @@ def newton_step(weights, gradient, products, gram, penalties, width):
     step, change = conjugate_gradients(gram, support, residual, l2, width)
     before = objective(weight_sums(weights, products, gradient), l1, l2)
     kept_weights, kept_gradient = weights.copy(), gradient.copy()
-    moved = weights[support] + step
-    flips = np.flatnonzero(moved * weights[support] <= 0.0)
-    # the step went to `moved`, not to zero
-    subtract_rows(change, moved[flips].astype(gram.dtype), gram, support[flips])
-    moved[flips] = 0.0
+    # the step of what flips its sign goes to zero, not beyond
+    flips, beyond, n_flips = support.copy(), step.copy(), 0
+    nothing = 0 * n_flips  # a literal would be compiled by itself
     for a in range(support.size):
-        weights[support[a]] = moved[a]
+        moved = weights[support[a]] + step[a]
+        if moved * weights[support[a]] <= 0.0:
+            flips[n_flips], beyond[n_flips] = support[a], moved
+            n_flips, moved = n_flips + 1, 0.0
+        weights[support[a]] = moved
+    subtract_rows(change, beyond[:n_flips], gram, flips[:n_flips], nothing)
     subtract(gradient, 1.0, change[: weights.size])
     if objective(weight_sums(weights, products, gradient), l1, l2) >= before:
         assign(weights, kept_weights)
         assign(gradient, kept_gradient)
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def largest_magnitude(values):
     """Largest absolute value; several maxima side by side fill the vector units."""
     largest = np.zeros(LANES, values.dtype)
@@ -296,20 +343,22 @@ def largest_magnitude(values):
             largest[k] = max(largest[k], abs(values[j + k]))
     for j in range(together, values.size):
         largest[0] = max(largest[0], abs(values[j]))
-    return largest.max()
+    for k in range(1, LANES):
+        largest[0] = max(largest[0], largest[k])
+    return largest[0]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@_compile_fast
 def predicted_pulls(gradient, before, ahead):
     """Absolute gradients, as far ahead of `before` as the line through both goes."""
-    pulls = np.empty_like(gradient)
+    pulls = np.empty(gradient.size, gradient.dtype)
     ahead = gradient.dtype.type(ahead)
     for j in range(pulls.size):
         pulls[j] = abs(gradient[j] + ahead * (gradient[j] - before[j]))
     return pulls
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def others_above(pulls, is_member, threshold):
     """Return the features above a threshold that are not members, in their order."""
     above = np.empty(pulls.size, np.int64)
@@ -321,7 +370,7 @@ def others_above(pulls, is_member, threshold):
     return above[:size]
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def kth_largest(values, k):
     """Return the k-th largest of some values, which change places (quickselect).
 

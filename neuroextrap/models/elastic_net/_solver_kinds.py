@@ -11,8 +11,10 @@ from neuroextrap.models.elastic_net._acceleration import (
     assign,
     coordinate_minimum,
     duality_gap,
+    gather,
     largest_magnitude,
     newton_target,
+    nonzero,
     objective,
     subtract,
     weight_sums,
@@ -28,6 +30,9 @@ LANES = 16
 FIRST_CHECK = 2
 # sweeps after which a column that is still open tries a Newton step
 NEWTON_EVERY = 60
+
+_compile = njit(cache=True, nogil=True, error_model="numpy")
+_inline = njit(nogil=True, error_model="numpy", inline="always")
 
 # problems min 1/2 w'Gw - q'w + l1 |w|_1 + l2/2 w'w, one a row ("column" below), all of
 # one Gram matrix G: coefficients w, gradient q - G w and products q of shape
@@ -106,16 +111,18 @@ def solve_columns(gram, columns, tol, max_sweeps):
     return columns.weights, closed
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def _solve(gram, columns, tol, max_sweeps, closed):
     """Solve all columns, a few at a time; the next takes the place of one solved."""
     n_columns, n_features = columns.weights.shape
     n_open = upcoming = min(LANES, n_columns)
     # lane -> its column, where that keeps its iterates, and its number of sweeps
-    active, place = np.arange(n_open), np.arange(n_open)
-    sweeps = np.zeros(n_open, np.int64)
+    active, place = np.empty(n_open, np.int64), np.empty(n_open, np.int64)
+    sweeps = np.empty(n_open, np.int64)
+    for lane in range(n_open):
+        active[lane], place[lane], sweeps[lane] = lane, lane, 0
     iterates = np.empty((n_open, N_ITERATES + 1, n_features))
-    gradients = np.empty_like(iterates)
+    gradients = np.empty((n_open, N_ITERATES + 1, n_features))
     while n_open:
         # before each sweep: who is solved, or has used up the sweeps, gives its lane
         # to the next column, which is looked at in the same turn
@@ -140,7 +147,7 @@ def _solve(gram, columns, tol, max_sweeps, closed):
         _sweep(gram, columns, active[:n_open])
 
 
-@njit(nogil=True, inline="always")
+@_inline
 def _sweep(gram, columns, active):
     """One pass of coordinate descent; columns take turns, which hides their latency."""
     weights, gradient, _, _, l1, l2 = columns
@@ -159,7 +166,7 @@ def _sweep(gram, columns, active):
                 subtract(gradient[c], new - old, row)
 
 
-@njit(nogil=True, inline="always")
+@_inline
 def _is_solved(columns, c, tol):
     """Whether the duality gap of column `c` is at most `tol` times its norm."""
     weights, gradient, products, norm, l1, l2 = columns
@@ -168,7 +175,7 @@ def _is_solved(columns, c, tol):
     return duality_gap(sums, dual, norm[c], l1[c], l2[c]) <= tol * norm[c]
 
 
-@njit(nogil=True, inline="always")
+@_inline
 def _accelerate(gram, columns, c, n, iterates, gradients):
     """Keep column `c` after `n` sweeps; extrapolate or try a Newton step when due."""
     since = n % NEWTON_EVERY
@@ -184,7 +191,7 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
             _extrapolate(columns, c, iterates, gradients)
 
 
-@njit(nogil=True, inline="always")
+@_inline
 def _extrapolate(columns, c, iterates, gradients):
     """Jump along the last iterates (Anderson acceleration)."""
     mixed = anderson_weights(iterates)
@@ -195,17 +202,16 @@ def _extrapolate(columns, c, iterates, gradients):
     _jump(columns, c, trial, gradient)
 
 
-@njit(nogil=True, inline="always")
+@_inline
 def _newton(gram, columns, c):
     """Jump to the minimum of the present signs."""
     weights, products = columns.weights[c], columns.products[c]
-    support = np.flatnonzero(weights)
+    support = nonzero(weights)
     inner = np.empty((support.size, support.size))
     for a in range(support.size):
-        assign(inner[a], gram[support[a]][support])
-    target = newton_target(
-        inner, products[support], weights[support], columns.l1[c], columns.l2[c]
-    )
+        assign(inner[a], gather(gram[support[a]], support))
+    given = gather(products, support), gather(weights, support)
+    target = newton_target(inner, *given, columns.l1[c], columns.l2[c])
     trial, gradient = np.zeros(weights.size), products.copy()
     for a in range(support.size):
         trial[support[a]] = target[a]
@@ -213,7 +219,7 @@ def _newton(gram, columns, c):
     _jump(columns, c, trial, gradient)
 
 
-@njit(cache=True, nogil=True)
+@_compile
 def _jump(columns, c, trial, gradient):
     """Replace the coefficients of column `c` by a trial if the objective falls."""
     l1, l2, products = columns.l1[c], columns.l2[c], columns.products[c]
@@ -275,9 +281,10 @@ class WorkingSetSolver(Solver):
     def _solve(self, l1, l2, start, is_known, out):
         """Solve all folds in one call: to hand the arrays over takes time each time."""
         limits = float(self._options.tol), self._options.max_sweeps
-        self._state, stalled = solve_folds(
+        room, stalled = solve_folds(
             self._state, self._problem, (l1, l2), limits, start, is_known, out
         )
+        self._state = self._state._replace(**room._asdict())
         return stalled
 
     def _view(self, v):

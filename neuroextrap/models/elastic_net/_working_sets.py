@@ -5,8 +5,10 @@ their block of the Gram matrix is copied so that sweeps read memory in order. A 
 gradient of all features has the precision of the features and is current after
 `_refresh` only; `inner`, that of the members, is float64 and follows each sweep.
 
-A function that has one caller becomes part of it (``inline="always"``): otherwise it
-would be compiled for itself, and again within every caller of its caller.
+A function of many arrays that has one caller becomes part of it (``inline="always"``):
+otherwise it would be compiled for itself, and again within every caller of its caller.
+Every array that is handed on takes time to compile, so that functions get a few of
+them, those of one fold.
 """
 
 from collections import namedtuple
@@ -19,9 +21,11 @@ from neuroextrap.models.elastic_net._acceleration import (
     coordinate_minimum,
     dot,
     duality_gap,
+    gather,
     kth_largest,
     largest_magnitude,
     newton_step,
+    nonzero,
     others_above,
     predicted_pulls,
     subtract,
@@ -40,6 +44,11 @@ Problem = namedtuple(
 State = namedtuple(
     "State", "members weights block size is_member gradient inner before penalty"
 )
+# what of the state has to grow; what else of a problem and the state belongs to a fold;
+# and from what its predictions, and gradients in full precision, are made
+Room = namedtuple("Room", "members weights inner block")
+Fold = namedtuple("Fold", "gram scale products norm is_member gradient before penalty")
+Samples = namedtuple("Samples", "features values trains x_mean y_mean")
 
 FEWEST_ADMITTED = 32
 # members per useful one from which on the others leave
@@ -57,179 +66,195 @@ ROUNDING = 6 * (2 / 12) ** 0.5
 # share of the goal that rounding may hide before features are asked
 MOST_HIDDEN = 0.25
 
+_compile = njit(cache=True, nogil=True, error_model="numpy")
+_inline = njit(nogil=True, error_model="numpy", inline="always")
 
-@njit(nogil=True, inline="always")
-def _grow(state, needed):
-    """Return the state with room for at least `needed` members."""
-    n_sets, old = state.members.shape
+
+@_inline
+def _grow(room, needed):
+    """Return room for at least `needed` members."""
+    n_sets, old = room.members.shape
     # no multiple of a page: rows would compete for the same lines of the cache
     new = max(needed, 2 * old) + 16
     members = np.zeros((n_sets, new), np.int64)
-    weights = np.zeros((n_sets, new))
-    inner = np.zeros((n_sets, new))
-    block = np.zeros((n_sets, new, new), state.block.dtype)
+    weights, inner = np.zeros((n_sets, new)), np.zeros((n_sets, new))
+    block = np.zeros((n_sets, new, new), room.block.dtype)
     for f in range(n_sets):
-        assign(members[f, :old], state.members[f])
-        assign(weights[f, :old], state.weights[f])
-        assign(inner[f, :old], state.inner[f])
+        assign(members[f, :old], room.members[f])
+        assign(weights[f, :old], room.weights[f])
+        assign(inner[f, :old], room.inner[f])
         for i in range(old):
-            assign(block[f, i, :old], state.block[f, i])
-    return State(
-        members,
-        weights,
-        block,
-        state.size,
-        state.is_member,
-        state.gradient,
-        inner,
-        state.before,
-        state.penalty,
-    )
+            assign(block[f, i, :old], room.block[f, i])
+    return Room(members, weights, inner, block)
 
 
-@njit(nogil=True, inline="always")
-def _sharpen(state, problem, f, threshold):
-    """Compute gradients from features where they may be above a threshold."""
-    gradient, scale = state.gradient[f], problem.scale[f]
-    support = np.flatnonzero(state.weights[f, : state.size[f]])
-    members, weights = state.members[f][support], state.weights[f][support]
-    fitted = np.zeros(problem.values.size, problem.features.dtype)
-    subtract_rows(fitted, -weights.astype(fitted.dtype), problem.features, members)
-    offset, unsure = problem.y_mean[f], 0.0
+@_inline
+def _working_set(room, f, size):
+    """Return the members of a fold, their coefficients and their gradient."""
+    return room.members[f, :size], room.weights[f, :size], room.inner[f, :size]
+
+
+@_compile
+def _support(members, weights):
+    """Return the members that have a coefficient, and these."""
+    support = nonzero(weights)
+    return gather(members, support), gather(weights, support)
+
+
+@_compile
+def _fit(samples, support, start, size):
+    """Return what some samples' features give, and what is to be added to it."""
+    members, weights = support
+    fitted = np.zeros(size, samples.features.dtype)
+    scales, offset = np.empty(members.size, fitted.dtype), samples.y_mean
     for i in range(members.size):
-        offset -= weights[i] * problem.x_mean[f, members[i]]
-        unsure += scale[members[i]] * abs(weights[i])
-    residual = np.empty_like(fitted)
-    for r in range(residual.size):
-        left = problem.values[r] - offset - fitted[r]
-        residual[r] = left if problem.trains[f, r] else 0.0
+        offset -= weights[i] * samples.x_mean[members[i]]
+        scales[i] = -weights[i]
+    subtract_rows(fitted, scales, samples.features, members, start)
+    return fitted, offset
+
+
+@_inline
+def _sharpen(working_set, fold, samples, threshold):
+    """Compute gradients from features where they may be above a threshold."""
+    gradient, scale, is_member = fold.gradient, fold.scale, fold.is_member
+    features, values, trains, _, _ = samples
+    support = _support(working_set[0], working_set[1])
+    fitted, offset = _fit(samples, support, 0 * values.size, values.size)
+    unsure = 0.0
+    for i in range(support[0].size):
+        unsure += scale[support[0][i]] * abs(support[1][i])
+    for r in range(fitted.size):
+        left = values[r] - offset - fitted[r]
+        fitted[r] = left if trains[r] else 0.0
     for j in range(gradient.size):
-        if state.is_member[f, j] or abs(gradient[j]) + unsure * scale[j] > threshold:
-            gradient[j] = dot(problem.features[j], residual)
-    for i in range(state.size[f]):
-        state.inner[f, i] = gradient[state.members[f, i]]
+        if is_member[j] or abs(gradient[j]) + unsure * scale[j] > threshold:
+            gradient[j] = dot(features[j], fitted)
+    _follow(working_set, gradient)
 
 
-@njit(nogil=True, inline="always")
-def _goal_left(state, problem, f, threshold, goal):
+@_compile
+def _follow(working_set, gradient):
+    """Copy the gradient of all features to that of the members."""
+    members, _, inner = working_set
+    for i in range(members.size):
+        inner[i] = gradient[members[i]]
+
+
+@_inline
+def _goal_left(working_set, fold, samples, threshold, goal):
     """Return the goal less what rounding hides, or sharpen gradients."""
-    size, scale = state.size[f], problem.scale[f]
+    members, weights, _ = working_set
     squares = 0.0
-    for i in range(size):
-        squares += (scale[state.members[f, i]] * state.weights[f, i]) ** 2
+    for i in range(members.size):
+        squares += (fold.scale[members[i]] * weights[i]) ** 2
     hidden = ROUNDING * squares
     if hidden <= MOST_HIDDEN * goal:
         return goal - hidden
-    _sharpen(state, problem, f, threshold)
+    _sharpen(working_set, fold, samples, threshold)
     return goal
 
 
-@njit(nogil=True, inline="always")
-def _is_solved(state, problem, f, l1, l2, goal):
+@_compile
+def _is_solved(working_set, fold, penalties, goal):
     """Check the duality gap over all features, not only the members."""
+    members, weights, inner = working_set
+    gradient, (l1, l2) = fold.gradient, penalties
     # the gradient becomes gradient - l2 w for a moment; only members have a w
-    gradient = state.gradient[f]
-    size = state.size[f]
-    for i in range(size):
-        gradient[state.members[f, i]] -= l2 * state.weights[f, i]
+    for i in range(members.size):
+        gradient[members[i]] -= l2 * weights[i]
     dual = float(largest_magnitude(gradient))
-    for i in range(size):
-        gradient[state.members[f, i]] += l2 * state.weights[f, i]
-    products = problem.products[f][state.members[f, :size]]
-    sums = weight_sums(state.weights[f, :size], products, state.inner[f, :size])
-    return duality_gap(sums, dual, problem.norm[f], l1, l2) <= goal
+    for i in range(members.size):
+        gradient[members[i]] += l2 * weights[i]
+    sums = weight_sums(weights, gather(fold.products, members), inner)
+    return duality_gap(sums, dual, fold.norm, l1, l2) <= goal
 
 
-@njit(cache=True, nogil=True)
-def _enter(state, problem, f, fresh):
-    """Make features members, with coefficients of zero; return the state."""
-    old = state.size[f]
-    size = old + fresh.size
-    if size > state.members.shape[1]:
-        state = _grow(state, size)
-    members, block = state.members[f, :size], state.block[f]
-    assign(members[old:], fresh)
-    scales, real = problem.scale[f][members], block.dtype.type
-    for a in range(old, size):
-        state.is_member[f, members[a]] = True
-        state.weights[f, a] = 0.0
-        state.inner[f, a] = state.gradient[f, members[a]]
-        row = problem.gram[f, members[a]]
+@_compile
+def _enter(room, f, size, fold, fresh):
+    """Make features members, with coefficients of zero; return the room."""
+    new = size + fresh.size
+    if new > room.members.shape[1]:
+        room = _grow(room, new)
+    members, weights, inner = _working_set(room, f, new)
+    block = room.block[f]
+    assign(members[size:], fresh)
+    scales, real = gather(fold.scale, members), block.dtype.type
+    for a in range(size, new):
+        fold.is_member[members[a]] = True
+        weights[a], inner[a] = 0.0, fold.gradient[members[a]]
+        row = fold.gram[members[a]]
         for i in range(a + 1):
             block[a, i] = scales[a] * scales[i] * real(row[members[i]])
     # the other half: runs of neighbors, not one element in every row
-    for i in range(size):
-        for a in range(max(old, i + 1), size):
+    for i in range(new):
+        for a in range(max(size, i + 1), new):
             block[i, a] = block[a, i]
-    state.size[f] = size
-    return state
+    return room
 
 
-@njit(nogil=True, inline="always")
-def _leave(state, f, l1):
-    """Drop members with zero coefficients and small gradients, where they are many."""
-    size = state.size[f]
-    useful = state.weights[f, :size] != 0.0
-    useful |= np.abs(state.inner[f, :size]) > l1
-    stay = np.flatnonzero(useful)
-    if size <= FEWEST_ADMITTED + SPARE * stay.size:
-        return
-    members, block = state.members[f], state.block[f]
-    for i in range(size):
-        state.is_member[f, members[i]] = useful[i]
+@_compile
+def _leave(working_set, block, is_member, l1):
+    """Drop members with zero coefficients and small gradients, where they are many.
+
+    Returns the number of those that stay.
+    """
+    members, weights, inner = working_set
+    useful = np.empty(members.size, np.bool_)
+    for i in range(members.size):
+        useful[i] = weights[i] != 0.0 or abs(inner[i]) > l1
+    stay = nonzero(useful)
+    if members.size <= FEWEST_ADMITTED + SPARE * stay.size:
+        return members.size
+    for i in range(members.size):
+        is_member[members[i]] = useful[i]
     # in place: nothing is overwritten before it has been read
     for a in range(stay.size):
         row = block[stay[a]]
         for b in range(stay.size):
             block[a, b] = row[stay[b]]
-        members[a] = members[stay[a]]
-        state.weights[f, a] = state.weights[f, stay[a]]
-        state.inner[f, a] = state.inner[f, stay[a]]
-    state.size[f] = stay.size
+        members[a], weights[a] = members[stay[a]], weights[stay[a]]
+        inner[a] = inner[stay[a]]
+    return stay.size
 
 
-@njit(nogil=True, inline="always")
-def _start_from(state, problem, f, coefficients):
+@_inline
+def _start_from(room, f, size, fold, coefficients):
     """Take coefficients (n_features,); members stay, and the gradient is unchanged."""
-    missing = (coefficients != 0.0) & ~state.is_member[f]
-    state = _enter(state, problem, f, np.flatnonzero(missing))
-    for i in range(state.size[f]):
-        state.weights[f, i] = coefficients[state.members[f, i]]
-        state.inner[f, i] = state.gradient[f, state.members[f, i]]
-    return state
+    missing = others_above(np.abs(coefficients), fold.is_member, 0.0)
+    room = _enter(room, f, size[f], fold, missing)
+    size[f] += missing.size
+    members, weights, inner = _working_set(room, f, size[f])
+    for i in range(members.size):
+        weights[i] = coefficients[members[i]]
+        inner[i] = fold.gradient[members[i]]
+    return room
 
 
-@njit(nogil=True, inline="always")
-def _admit(state, problem, f, threshold, ahead):
-    """Add the worst features above a threshold, `ahead` on the gradient's line."""
-    useful = np.count_nonzero(state.weights[f, : state.size[f]])
-    most = max(FEWEST_ADMITTED, useful // 2)
-    pulls = predicted_pulls(state.gradient[f], state.before[f], ahead)
-    above = others_above(pulls, state.is_member[f], pulls.dtype.type(threshold))
-    if above.size > most:
-        # in their order: rows of the Gram matrix are read from left to right
-        pulls = pulls[above]
-        above = above[pulls >= kth_largest(pulls.copy(), most)]
-    return _enter(state, problem, f, above)
+@_compile
+def _admitted(weights, fold, threshold, ahead):
+    """Return the worst features above a threshold, `ahead` on the gradient's line."""
+    most = max(FEWEST_ADMITTED, nonzero(weights).size // 2)
+    pulls = predicted_pulls(fold.gradient, fold.before, ahead)
+    above = others_above(pulls, fold.is_member, pulls.dtype.type(threshold))
+    if above.size <= most:
+        return above
+    # in their order: rows of the Gram matrix are read from left to right
+    pulls = gather(pulls, above)
+    least = kth_largest(pulls.copy(), most)
+    return gather(above, nonzero(pulls >= least))
 
 
-@njit(nogil=True, inline="always")
-def _steps_ahead(state, f, l1):
+@_compile
+def _steps_ahead(penalty, l1):
     """How far the penalty moves on, in units of its last move, 0 to 2; 0: unknown."""
-    last, before = state.penalty[f]
+    last, before = penalty
     if before in (0.0, last):
         return 0.0
     return min(max((last - l1) / (before - last), 0.0), 2.0)
 
 
-@njit(cache=True, nogil=True)
-def _width(state, f):
-    """Return the members of a fold, filled up to whole vectors of the processor."""
-    full = (state.size[f] + VECTORS - 1) // VECTORS * VECTORS
-    return min(full, state.members.shape[1])
-
-
-@njit(nogil=True, inline="always")
+@_inline
 def _sweep(weights, inner, block, l1, l2):
     """One pass of coordinate descent over the working set; `inner` may be wider."""
     for i in range(weights.size):
@@ -244,109 +269,125 @@ def _sweep(weights, inner, block, l1, l2):
             subtract(inner, new - old, block[i, : inner.size])
 
 
-@njit(nogil=True, inline="always")
-def _descend(state, problem, f, l1, l2, goal, max_sweeps):
-    """Sweep until the working set's own gap reaches `goal`; False at the limit."""
-    size = state.size[f]
-    weights, inner = state.weights[f, :size], state.inner[f, :size]
-    wider = state.inner[f, : _width(state, f)]
+@_compile
+def _descend(weights, inner, block, norm, penalties, limits):
+    """Sweep until the working set's own gap reaches the goal; False at the limit.
+
+    `inner` and `block` may be wider, filled up to whole vectors of the processor.
+    """
+    (l1, l2), (goal, max_sweeps) = penalties, limits
+    size = weights.size
+    full = (size + VECTORS - 1) // VECTORS * VECTORS
+    own, wider = inner[:size], inner[: min(full, inner.size)]
     # the products that make the gradient that of the block: both may be rounded
-    products = inner.copy()
-    for i in np.flatnonzero(weights):
-        subtract(products, -weights[i], state.block[f, i, :size])
+    products = own.copy()
+    for i in nonzero(weights):
+        subtract(products, -weights[i], block[i, :size])
     for _ in range(max_sweeps):
-        newton_step(
-            weights, inner, products, state.block[f], (l1, l2), _width(state, f)
-        )
-        _sweep(weights, wider, state.block[f], l1, l2)
-        dual = largest_magnitude(inner - l2 * weights)
-        sums = weight_sums(weights, products, inner)
-        if duality_gap(sums, dual, problem.norm[f], l1, l2) <= goal:
+        newton_step(weights, own, products, block, penalties, wider.size)
+        _sweep(weights, wider, block, l1, l2)
+        dual = largest_magnitude(own - l2 * weights)
+        sums = weight_sums(weights, products, own)
+        if duality_gap(sums, dual, norm, l1, l2) <= goal:
             return True
     return False
 
 
-@njit(cache=True, nogil=True)
-def _refresh(state, problem, f):
+@_compile
+def _refresh(working_set, fold):
     """Compute the gradient of every feature afresh: no rounding accumulates."""
-    gradient, scale = state.gradient[f], problem.scale[f]
-    support = np.flatnonzero(state.weights[f, : state.size[f]])
-    members = state.members[f][support]
-    scales = state.weights[f][support].astype(gradient.dtype) * scale[members]
+    gradient, scale = fold.gradient, fold.scale
+    members, weights = _support(working_set[0], working_set[1])
+    scales, real = gather(scale, members), scale.dtype.type
+    for i in range(members.size):
+        scales[i] *= real(weights[i])
     gradient[:] = 0
-    subtract_rows(gradient, scales, problem.gram[f], members)
+    subtract_rows(gradient, scales, fold.gram, members, 0 * members.size)
     for j in range(gradient.size):
-        gradient[j] = gradient[j] * scale[j] + problem.products[f, j]
-    for i in range(state.size[f]):
-        state.inner[f, i] = gradient[state.members[f, i]]
+        gradient[j] = gradient[j] * scale[j] + fold.products[j]
+    _follow(working_set, gradient)
 
 
-@njit(nogil=True, inline="always")
-def _solve_entry(state, problem, f, l1, l2, limits):
-    """Minimize for one penalty; return the state and whether the gap closed."""
-    tol, max_sweeps = limits
-    goal = tol * problem.norm[f]
-    _leave(state, f, l1)
-    ahead, threshold = _steps_ahead(state, f, l1), NEARLY * l1
-    if ahead == 0.0 and 0.0 < state.penalty[f, 0] < l1:
+@_inline
+def _solve_entry(room, f, size, fold, samples, penalties, limits):
+    """Minimize for one penalty; return the room and whether the gap closed."""
+    l1, goal, last = penalties[0], limits[0] * fold.norm, fold.penalty[0]
+    given = _working_set(room, f, size[f])
+    size[f] = _leave(given, room.block[f], fold.is_member, l1)
+    ahead, threshold = _steps_ahead((last, fold.penalty[1]), l1), NEARLY * l1
+    if ahead == 0.0 and 0.0 < last < l1:
         # gradients will grow with the penalty
-        threshold = NEARLY * state.penalty[f, 0]
-    before, moved, rounds = state.gradient[f].copy(), True, 0
+        threshold = NEARLY * last
+    before, moved, rounds = fold.gradient.copy(), True, 0
     while True:
-        left = _goal_left(state, problem, f, NEARLY * l1, goal)
-        closed = _is_solved(state, problem, f, l1, l2, left)
+        given = _working_set(room, f, size[f])
+        left = _goal_left(given, fold, samples, NEARLY * l1, goal)
+        closed = _is_solved(given, fold, penalties, left)
         if closed or not moved or rounds == MAX_ROUNDS:
             break
-        state = _admit(state, problem, f, threshold, ahead)
+        fresh = _admitted(given[1], fold, threshold, ahead)
+        room = _enter(room, f, size[f], fold, fresh)
+        size[f] += fresh.size
         ahead, threshold = 0.0, NEARLY * l1
+        given = _working_set(room, f, size[f])
         # half the goal: the members' own gap is the smaller one
-        moved = _descend(state, problem, f, l1, l2, 0.5 * goal, max_sweeps)
-        _refresh(state, problem, f)
+        ends = 0.5 * goal, limits[1]
+        moved = _descend(
+            given[1], room.inner[f], room.block[f], fold.norm, penalties, ends
+        )
+        _refresh(given, fold)
         rounds += 1
     if closed and moved and rounds < MAX_ROUNDS:
-        assign(state.before[f], before)
-        state.penalty[f, 0], state.penalty[f, 1] = l1, state.penalty[f, 0]
+        assign(fold.before, before)
+        fold.penalty[0], fold.penalty[1] = l1, last
     else:
         # no solution to go on from
-        state.penalty[f, 0] = state.penalty[f, 1] = 0.0
-    return state, closed
+        fold.penalty[0] = fold.penalty[1] = 0.0
+    return room, closed
 
 
-@njit(nogil=True, inline="always")
-def _predict(state, problem, f, out):
+@_inline
+def _predict(working_set, samples, begin, end, out):
     """Write the fold's test predictions, (n_samples,) in the order of the folds."""
-    begin, end = problem.start[f], problem.start[f + 1]
-    support = np.flatnonzero(state.weights[f, : state.size[f]])
-    members, weights = state.members[f][support], state.weights[f][support]
-    values = np.zeros(end - begin, problem.features.dtype)
-    scales = -weights.astype(values.dtype)
-    subtract_rows(values, scales, problem.features[:, begin:end], members)
-    offset = problem.y_mean[f]
-    for i in range(members.size):
-        offset -= weights[i] * problem.x_mean[f, members[i]]
+    support = _support(working_set[0], working_set[1])
+    values, offset = _fit(samples, support, begin, end - begin)
     for i in range(values.size):
         out[begin + i] = values[i] + offset
 
 
-@njit(cache=True, nogil=True)
+@_inline
+def _views(state, problem, f):
+    """Return what of the state and the problem belongs to a fold."""
+    _, _, _, _, is_member, gradient, _, before, penalty = state
+    gram, scale, products, x_mean, y_mean, norm, _, features, _, values, trains = (
+        problem
+    )
+    own = gram[f], scale[f], products[f], norm[f]
+    fold = Fold(*own, is_member[f], gradient[f], before[f], penalty[f])
+    return fold, Samples(features, values, trains[f], x_mean[f], y_mean[f])
+
+
+@_compile
 def solve_folds(state, problem, penalties, limits, start, is_known, out):
     """Solve every fold and write its test predictions, (n_samples,), into `out`.
 
     `start` (n_sets, n_features), or no row, are coefficients to start from, `is_known`
-    says whether the state has their gradient. Returns the state and the number of folds
-    whose gap stayed open.
+    says whether the state has their gradient. Returns the room, which may have grown,
+    and the number of folds whose gap stayed open.
     """
-    stalled = 0
-    for f in range(problem.n_rows.size):
+    size, counts, edges, stalled = state.size, problem.n_rows, problem.start, 0
+    room = Room(state.members, state.weights, state.inner, state.block)
+    for f in range(counts.size):
+        fold, samples = _views(state, problem, f)
         if start.size:
-            state = _start_from(state, problem, f, start[f])
+            room = _start_from(room, f, size, fold, start[f])
             if not is_known:
-                _refresh(state, problem, f)
-        count = problem.n_rows[f]
-        l1, l2 = penalties[0] * count, penalties[1] * count
-        state, closed = _solve_entry(state, problem, f, l1, l2, limits)
+                _refresh(_working_set(room, f, size[f]), fold)
+        given = penalties[0] * counts[f], penalties[1] * counts[f]
+        room, closed = _solve_entry(room, f, size, fold, samples, given, limits)
         stalled += not closed
         # the training set of all samples tests none
-        if f + 1 < problem.start.size:
-            _predict(state, problem, f, out)
-    return state, stalled
+        if f + 1 < edges.size:
+            own = _working_set(room, f, size[f])
+            _predict(own, samples, edges[f], edges[f + 1], out)
+    return room, stalled
