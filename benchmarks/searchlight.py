@@ -37,7 +37,8 @@ from sklearn.neighbors import NearestCentroid
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._folds import make_design
-from neuroextrap.design._forward_tests import cyclic_folds, forward_folds, forward_parts
+from neuroextrap.design._forward_tests import cyclic_folds, forward_parts
+from neuroextrap.design._tests import forward_folds
 from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.images._loading import mask_lattice
 from neuroextrap.images._maskers import mni152_mask

@@ -15,8 +15,7 @@ from neuroextrap.design._doubts import (
 )
 from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import Labels, code_labels
-from neuroextrap.design._forward_tests import BoundOptions
-from neuroextrap.design._tests import Tests
+from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._identification import not_marginal
 from neuroextrap.margins._engine import chances, map_parts, why_untrainable
 from neuroextrap.margins._paths import with_path

@@ -11,9 +11,8 @@ from neuroextrap.decoding._decoding_run import check_row_order, planned_run
 from neuroextrap.design._course_of_runs import OF_TARGETS, findings_of_series
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_targets, row_codes, some_columns
-from neuroextrap.design._forward_tests import BoundOptions
 from neuroextrap.design._permutations import EXCHANGES
-from neuroextrap.design._tests import Tests
+from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._ridge import candidate_penalties

@@ -20,8 +20,9 @@ from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import code_labels, counts_of, make_design
-from neuroextrap.design._forward_tests import BoundOptions, ForwardFolds, forward_tests
+from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.design._permutations import confound_strata, permuted_codes
+from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.maps._records import described_parameters, flat_parameters
 from neuroextrap.margins._engine import score_regions, why_untrainable

@@ -12,8 +12,7 @@ from scipy.stats.contingency import association
 from neuroextrap.design._doubts import continuous_target, findings_of_tests
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_labels, counts_of
-from neuroextrap.design._forward_tests import BoundOptions
-from neuroextrap.design._tests import Tests
+from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import check_integer
 

@@ -1,49 +1,17 @@
 """Forward testing: each run is tested by classifiers of the earlier ones."""
 
 import math
-from dataclasses import replace
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._folds import Labels, in_order, is_nested, row_codes
+from neuroextrap.design._folds import in_order
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
 
 # orders, each a list of (train, test), the same number in all
 Orders = list[list[tuple[np.ndarray, np.ndarray]]]
-
-
-class BoundOptions(NamedTuple):
-    """Options of the bounds, and what they need to know about the classifier."""
-
-    bounds: str | None
-    test_units: str
-    e_value_order: str
-    confidence_level: float
-    automatic_penalty: bool  # whether test samples, too, determine the penalty
-    within_runs: str | None
-    first_tested_run: int = 2  # of the chronological e-values, counted from 1
-
-    @classmethod
-    def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
-        """Take them from parameters by name; ValueError if two exclude each other."""
-        order, first = given["e_value_order"], given["first_tested_run"]
-        if first != 2 and order != "chronological":
-            raise ValueError(
-                f"first_tested_run={first} is for e_value_order='chronological', got "
-                f"{order!r}; cyclic orders test every run"
-            )
-        automatic = kernel.shrinks and not isinstance(kernel.shrinkage, Real)
-        named = {name: given[name] for name in cls._fields if name in given}
-        return cls(**named, automatic_penalty=automatic)
-
-    @property
-    def whole_runs(self) -> bool:
-        """Whether a whole run is one test unit, as it is if features were centered."""
-        return self.test_units == "runs" or self.within_runs is not None
 
 
 class ForwardFolds(NamedTuple):
@@ -57,76 +25,6 @@ class ForwardFolds(NamedTuple):
     sums: scipy.sparse.csr_array
     weighting: np.ndarray
     outcomes: ForwardDesign
-
-
-def forward_tests(
-    labels: Labels, design: Design, options: BoundOptions
-) -> ForwardFolds | str | None:
-    """Return the forward tests, why there are none, or None if folds are tested.
-
-    A single split is counted exactly, as it is (whole runs are one step of one order).
-    """
-    single = len(design.folds) == 1 and not options.whole_runs
-    if options.bounds == "folds" or (single and options.bounds == "auto"):
-        return None
-    codes, n_weighed = labels.weighed
-    counting: dict[str, Any] = {"units": labels.units}
-    if options.whole_runs:
-        counting["runs"] = row_codes(labels.groups)
-    if len(design.folds) == 1:  # one step of one order
-        if len(np.unique(codes[design.test])) < n_weighed:
-            return "the test set lacks a class"
-        orders, first_steps = [list(design.folds)], np.array([0])
-    else:
-        parts = forward_parts(codes, n_weighed, design, labels.groups)
-        if isinstance(parts, str):
-            return parts
-        if labels.units is not None and not is_nested(labels.units, parts):
-            return "a block extends over several of the runs that are tested"
-        counting["chronological"] = _runs_in_time(labels, design.n_classes, options)
-        orders, first_steps = cyclic_folds(parts)
-    tests = forward_folds(orders, first_steps, codes, n_weighed, **counting)
-    return tests._replace(design=replace(tests.design, n_classes=design.n_classes))
-
-
-def forward_folds(
-    orders: Orders,
-    first_steps: np.ndarray,
-    codes: np.ndarray,
-    n_classes: int,
-    *,
-    units: np.ndarray | None,
-    runs: np.ndarray | None = None,
-    chronological: list[tuple[np.ndarray, np.ndarray]] | None = None,
-) -> ForwardFolds:
-    """Turn orders into one design, in whose tests `units` or `runs` are counted."""
-    design = forward_design(orders, len(codes), n_classes, chronological)
-    weights, _ = point_weights(codes, design, units)
-    shape = len(orders), len(orders[0])
-    independent = units if runs is None else runs
-    return counted_folds(design, weights, independent, first_steps, shape)
-
-
-def _runs_in_time(
-    labels: Labels, n_classes: int, options: BoundOptions
-) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Return the folds behind chronological e-values; None if not requested."""
-    if options.e_value_order != "chronological":
-        return None
-    if labels.groups is None:
-        raise ValueError(
-            "e_value_order='chronological' tests every run after the earlier ones, and "
-            "needs the run of every sample; give groups=runs"
-        )
-    first = options.first_tested_run
-    folds = chronological_order(labels.codes, n_classes, labels.groups, first)
-    if not folds:
-        raise ValueError(
-            "e_value_order='chronological' needs two sets of consecutive runs (groups) "
-            f"that each hold every class, the last from first_tested_run={first} on; "
-            "there are none, use 'cyclic' or wait for more runs"
-        )
-    return folds
 
 
 def forward_parts(
@@ -248,25 +146,3 @@ def _joined(
         if seen.all():
             number, seen = number + 1, np.zeros(n_classes, dtype=bool)
     return new[part], number
-
-
-def point_weights(
-    codes: np.ndarray, design: Design, units: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold, (n_test,), classes equal within the fold.
-
-    Also returned are repeats (n_folds, K), test units by class; points of a unit, such
-    as a block, share its weight.
-    """
-    y, fold = codes[design.test], design.fold_of_test
-    unit = design.test if units is None else units[design.test]
-    n_units, row = unit.max() + 1, fold * design.n_classes + y
-    distinct, member, size = np.unique(
-        row * n_units + unit, return_inverse=True, return_counts=True
-    )
-    shape = len(design.folds), design.n_classes
-    repeats = np.bincount(distinct // n_units, minlength=math.prod(shape))
-    repeats = repeats.reshape(shape)
-    n_present = np.count_nonzero(repeats, axis=1)
-    weights = 1.0 / (n_present[fold] * repeats[fold, y]) / size[member]
-    return weights, repeats

@@ -17,8 +17,8 @@ from neuroextrap.design._folds import (
     some_columns,
     without_means,
 )
-from neuroextrap.design._forward_tests import BoundOptions, forward_tests
 from neuroextrap.design._permutations import folds_follow_labels, permuted_codes
+from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins import _engine, _plan
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier

@@ -29,13 +29,9 @@ from neuroextrap.design._folds import (
     without_means,
 )
 from neuroextrap.design._forward_tests import (
-    BoundOptions,
     chronological_order,
     cyclic_folds,
-    forward_folds,
     forward_parts,
-    forward_tests,
-    point_weights,
 )
 from neuroextrap.design._permutations import (
     Balance,
@@ -47,6 +43,12 @@ from neuroextrap.design._permutations import (
     fold_balance,
     folds_follow_labels,
     permuted_codes,
+)
+from neuroextrap.design._tests import (
+    BoundOptions,
+    forward_folds,
+    forward_tests,
+    point_weights,
 )
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
