@@ -5,9 +5,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
+from sklearn.base import clone
 
 from neuroextrap.analysis._analysis_files import source_files
-from neuroextrap.analysis._parameters import of_arrays, with_parameters
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._experiment import Experiment, Part
@@ -271,8 +272,15 @@ class Training(NamedTuple):
 
     @classmethod
     def of(cls, model, encoder, scaling, shown, noise, **about) -> Self:
-        """Keep a copy of `model` for arrays, with this encoder."""
-        copy = with_parameters(of_arrays(model), encoder=encoder)
+        """Keep copies of the parameters of `model` that matter, with this encoder."""
+        of_training = type(model)(
+            encoder=encoder,
+            standardize=model.standardize,
+            cv=model.cv,
+            repeats=model.repeats,
+            random_state=model.random_state,
+        )
+        copy = clone(of_training)
         return cls(scaling, shown.samples.location, copy, shown, noise, **about)
 
     def margins(self, voxels, number, rule, candidates):
