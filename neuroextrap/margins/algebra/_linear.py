@@ -24,13 +24,15 @@ _IN_CACHE = 2**15  # margins
 
 
 class Linear(NamedTuple):
-    """Margins of test ``points`` (n_test, p), in their precision.
+    """Margins of test points: ``rows`` of ``samples`` (n, p), in their precision.
 
-    ``rules`` make weights (F, B, K, p) and offsets (F, B, K) of labelings.
+    ``rules`` make weights (F, B, K, p) and offsets (F, B, K) of labelings. Rows are
+    taken when margins are made: there may be many times as many as samples.
     """
 
-    points: np.ndarray
+    samples: np.ndarray
     rules: Callable[[Labelings], tuple[np.ndarray, np.ndarray]]
+    rows: slice | np.ndarray = slice(None)
 
 
 def sorted_samples(labelings: Labelings) -> Any:
@@ -158,7 +160,7 @@ def _scores(
 
     Margins are the scores (B, K, n) of these plus the offsets (B, K).
     """
-    points = linear.points
+    points = linear.samples[linear.rows]
     blocks = design.keep("blocks", partial(_blocks, design))
     n_weights = len(design.folds) * labelings.n_classes * points.shape[1]
     parts = batches(labelings.n_labelings, _BLOCK_SIZE // max(1, n_weights))

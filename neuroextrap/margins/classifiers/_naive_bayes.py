@@ -122,7 +122,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
             both = np.concatenate([features, features**2], axis=1)
             once = 1.0 if part.start == 0 else 0.0  # priors, with the first part
             rules = partial(self._rules, both, floor, once, design)
-            parts.append(Linear(both[as_slice(design.test)], rules))
+            parts.append(Linear(both, rules, as_slice(design.test)))
         return parts
 
     def _rules(
