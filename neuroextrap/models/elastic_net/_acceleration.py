@@ -201,6 +201,18 @@ def subtract_rows(target, scales, rows, which, start):
 
 
 @_compile
+def solve_positive(matrix, right):
+    """Solve a positive definite system in place of `right`."""
+    # Cholesky; both triangular solves run along rows
+    lower = np.linalg.cholesky(matrix)
+    for i in range(right.size):
+        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
+    for i in range(right.size - 1, -1, -1):
+        right[i] /= lower[i, i]
+        subtract(right[:i], right[i], lower[i, :i])
+
+
+@_compile
 def anderson_weights(iterates):
     """Weights of sum one of all iterates but the first: the mixed step is small."""
     n_steps, total = len(iterates) - 1, 0.0
@@ -214,12 +226,12 @@ def anderson_weights(iterates):
     for i in range(n_steps):
         cross[i, i] += ridge
         right[i] = 1.0
-    weights = np.linalg.solve(cross, right)
+    solve_positive(cross, right)
     for i in range(n_steps):
-        total += weights[i]
+        total += right[i]
     for i in range(n_steps):
-        weights[i] /= total
-    return weights
+        right[i] /= total
+    return right
 
 
 @_compile
@@ -243,13 +255,7 @@ def newton_target(gram, products, weights, l1, l2):
     for i in range(size):
         gram[i, i] += max(l2, ridge)
         right[i] = products[i] - l1 * np.sign(weights[i])
-    # Cholesky; both triangular solves run along rows
-    lower = np.linalg.cholesky(gram)
-    for i in range(size):
-        right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
-    for i in range(size - 1, -1, -1):
-        right[i] /= lower[i, i]
-        subtract(right[:i], right[i], lower[i, :i])
+    solve_positive(gram, right)
     for i in range(size):
         if weights[i] * right[i] <= 0.0:
             right[i] = 0.0
