@@ -274,7 +274,7 @@ def read_data(args):
         given["runs"] = runs[~is_train]
     if args.groups is not None:
         given["groups"] = table[args.groups].to_numpy(dtype=str)[is_train]
-    given |= {"features": trained, "train": train, "shown": codes}
+    given |= {"features": trained, "train": train, "train_stimuli": codes}
     return EncodingData(tested=tested, test=test, stimuli=stimuli, **given)
 
 

@@ -173,7 +173,7 @@ class StimulusDesign:
         if self.n_folds is None:
             runs = _runs_of_tests(participant, stimuli, runs[is_test])
             train = {"train": to_img(samples.data[~is_test], samples.masker)}
-            train |= {"shown": rows[~is_test], "features": self.features}
+            train |= {"train_stimuli": rows[~is_test], "features": self.features}
         return EncodingData(
             tested=self.features.iloc[order],
             test=to_img(samples.data[is_test], samples.masker),

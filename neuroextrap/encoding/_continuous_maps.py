@@ -79,9 +79,9 @@ def score_segments(model, tested, segments, members, sizes):
     """Identify segments in all regions (n_regions, n_voxels): wins and scores."""
     place, variance = np.cumsum(tested.usable) - 1, model.residual_variance_
     wins = np.full((members.shape[0], segments.n_candidates), np.nan)
-    known, shifted = np.diff(members.indptr) > 0, []
+    has_voxels, shifted = np.diff(members.indptr) > 0, []
     n, seed = model.n_permutations, model.random_state
-    for region in np.flatnonzero(known):
+    for region in np.flatnonzero(has_voxels):
         voxels = members.indices[slice(*members.indptr[region : region + 2])]
         y, f = (each[:, place[voxels]] for each in tested[:2])
         margins = segment_margins(y, f, variance[voxels], segments)
@@ -92,7 +92,7 @@ def score_segments(model, tested, segments, members, sizes):
     if n:
         runs = [np.stack(part) for part in zip(*shifted, strict=True)]
         tests = segment_p_values(runs, segments, n_permutations=n, random_state=seed)
-        scores |= spread_known(known, tests)
+        scores |= spread_known(has_voxels, tests)
     return wins, scores
 
 
@@ -234,12 +234,12 @@ def _beyond(values, predictions):
 def voxel_maps(model, tested, scores, segments=None):
     """Return `scores` (n_usable,) of voxels as RegionMaps, perhaps with segments'."""
     bands, words = model._trained.runs.bands, words_of_features(model.masker_)
-    known = {} if bands is None else band_records(np.unique(bands))
+    of_bands = {} if bands is None else band_records(np.unique(bands))
     return _placed(
         model,
         features_as_regions(model.n_elements_),
         spread_known(tested.usable, scores),
-        records={name: known.get(name) or series_record(name) for name in scores},
+        records={name: of_bands.get(name) or series_record(name) for name in scores},
         table_file="voxels.tsv",
         further=() if segments is None else (segments,),
         findings=_findings(model, tested, tested.run),
@@ -313,11 +313,11 @@ def _findings(model, tested, shifted):
     """Return what makes p-values by shifts of rows doubtful, and warn of it."""
     if not model.n_permutations:
         return ()
-    found = findings_of_series(
+    findings = findings_of_series(
         tested.responses, tested.predictions, tested.run, exchange="shifts"
     )
-    tell(found)  # of few shifts those who draw them have warned
+    tell(findings)  # of few shifts those who draw them have warned
     n_others = math.prod(np.bincount(shifted)) - 1
     if n_others >= model.n_permutations:
-        return found
-    return (*found, few_exchanges(FewLabelings(n_others, 1, "shifts")))
+        return findings
+    return (*findings, few_exchanges(FewLabelings(n_others, 1, "shifts")))

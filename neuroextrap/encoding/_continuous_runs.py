@@ -63,11 +63,11 @@ class TableOfRuns(NamedTuple):
     def files(self):
         """The files among features, images and confounds, lists by name."""
         listed: dict = {name: [] for name in ("features", "imgs", "confounds")}
-        for name, found in listed.items():
+        for name, files in listed.items():
             for run in getattr(self, name) or ():
                 each = list(run.values()) if isinstance(run, dict) else [run]
-                found += [file for file in each if isinstance(file, (str, PathLike))]
-        return {name: list(dict.fromkeys(found)) for name, found in listed.items()}
+                files += [file for file in each if isinstance(file, (str, PathLike))]
+        return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
 
 
 def read_table_of_runs(runs):
@@ -162,7 +162,7 @@ class Runs(NamedTuple):
     masker: Any = None
 
     @property
-    def shown(self):
+    def by_run(self):
         """The features of every run, a list."""
         return np.split(self.features, np.flatnonzero(np.diff(self.run)) + 1)
 
@@ -170,8 +170,8 @@ class Runs(NamedTuple):
 def read_runs(model, mask, features, imgs, given):
     """Read features and responses of some runs, and clean these; returns Runs."""
     options = model._sample_options(given)
-    known = getattr(model, "feature_names_in_", None)
-    runs, series, cleaning = plan_runs(features, imgs, options, known)
+    feature_names = getattr(model, "feature_names_in_", None)
+    runs, series, cleaning = plan_runs(features, imgs, options, feature_names)
     arrays = isinstance(series[0], np.ndarray)
     if not arrays:
         mask = resolve_masker(mask, series, memory=model.memory)
@@ -190,7 +190,7 @@ def read_runs(model, mask, features, imgs, given):
     )
 
 
-def plan_runs(features, imgs, options, known=None):
+def plan_runs(features, imgs, options, feature_names=None):
     """Read all but responses: Runs, their images or arrays, and what cleans these."""
     tables, entries = _entries(features, imgs)
     series = [load_array(run) if str(run)[-4:] == ".npy" else run for run in entries]
@@ -198,11 +198,11 @@ def plan_runs(features, imgs, options, known=None):
         raise TypeError("imgs mixes arrays and images; give runs of one kind")
     named = [_named(*pair) for pair in zip(entries, series, strict=True)]
     _check_names(named, tables)
-    tables = _by_band(tables, () if known is None else known)
+    tables = _by_band(tables, () if feature_names is None else feature_names)
     timed = any(has_onsets(table) for run in tables for table in run.values())
     times = _times_of(named, options, needed=timed or bool(options.high_pass))
     volumes = [
-        _of_volumes(run, img.n_samples, time, f"features[{i}]", known)
+        _of_volumes(run, img.n_samples, time, f"features[{i}]", feature_names)
         for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
     ]
     names = _one_set_of_columns(volumes)
@@ -292,7 +292,7 @@ def _times_of(named, options, *, needed):
         return [None] * len(named)
 
 
-def _by_band(runs, known):
+def _by_band(runs, names):
     """Return the features of every run as tables by band; "" without bands."""
     bands = list(runs[0])
     for number, run in enumerate(runs):
@@ -304,13 +304,13 @@ def _by_band(runs, known):
     of_bands = {}
     for band in bands:
         before = f"{band}." if band else ""
-        columns = [n.removeprefix(before) for n in known if n.startswith(before)]
+        columns = [n.removeprefix(before) for n in names if n.startswith(before)]
         name = f"features, band {band!r}" if band else "features"
         of_bands[band] = feature_tables([run[band] for run in runs], name, columns)
     return by_run(of_bands)
 
 
-def _of_volumes(run, n_volumes, t_r, name, known):
+def _of_volumes(run, n_volumes, t_r, name, column_names):
     """Return features of volumes (n_volumes, n_columns), names and bands of columns."""
     parts, names, bands = [], None, None
     for band, table in run.items():
@@ -320,12 +320,12 @@ def _of_volumes(run, n_volumes, t_r, name, known):
         values, own = _checked(table, n_volumes, where), feature_names(table)
         parts.append(values)
         if not band:
-            check_feature_names(table, known, name)
+            check_feature_names(table, column_names, name)
             return values, own, None
         own = range(values.shape[1]) if own is None else own
         names = [*(names or ()), *(f"{band}.{column}" for column in own)]
         bands = [*(bands or ()), *[band] * values.shape[1]]
-    check_feature_names(SimpleNamespace(columns=names), known, name)
+    check_feature_names(SimpleNamespace(columns=names), column_names, name)
     return np.hstack(parts), np.array(names, dtype=object), np.array(bands)
 
 

@@ -34,14 +34,15 @@ def _continued(run, sizes, totals):
 
 def estimate_cost(analysis, data):
     """Train and identify EncodingData in few and more regions; a dict of the cost."""
-    asked, model = RunParameters.of(analysis), of_arrays(analysis)
+    parameters, model = RunParameters.of(analysis), of_arrays(analysis)
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)
     masker = None if data.mask is None else resolve_masker(data.mask)
     data = data.loaded(masker).first_fold()
     voxels = data.train.shape[1]
     usable = can_be_used(data.train) & np.isfinite(data.test).all(axis=0)
-    members = asked.usable_regions(asked.choose_regions(masker, voxels), usable).regions
+    regions = parameters.choose_regions(masker, voxels)
+    members = parameters.usable_regions(regions, usable).regions
     members = members[np.flatnonzero(np.diff(members.indptr))]
     n_regions = members.shape[0]
     places = np.unique(np.linspace(0, n_regions - 1, _REGIONS[1]).astype(int))
@@ -50,17 +51,17 @@ def estimate_cost(analysis, data):
         return _time_model(model, data, members[places[:n]])
 
     fitting, identifying = _continued(run, _REGIONS, (usable.sum(), n_regions))
-    n_parts = (parse_shard(asked.shard) or (0, 1))[1]
+    n_parts = (parse_shard(parameters.shard) or (0, 1))[1]
     n_rows = len(data.train) + len(data.test)
     read, table = data.train.nbytes + data.test.nbytes, n_rows + len(data.tested)
     results = 3 * members.indices.nbytes + 8 * n_regions * (len(data.tested) + 40)
     return {
         "n_regions": n_regions,
         "n_features": voxels,
-        "n_permutations": asked.n_permutations,
+        "n_permutations": parameters.n_permutations,
         "seconds": (data.n_folds or 1)
         * (fitting + identifying / n_parts)
-        / effective_n_jobs(asked.n_jobs),
+        / effective_n_jobs(parameters.n_jobs),
         "memory": 4 * read + 8 * voxels * table + results,
     }
 
@@ -71,7 +72,7 @@ def _time_model(model, data, members):
     model = with_parameters(model, regions=members[:, voxels])
     part = replace(data, train=data.train[:, voxels], test=data.test[:, voxels])
     start = time.perf_counter()
-    model.fit(part.features, part.train, part.groups, stimuli=part.shown)
+    model.fit(part.features, part.train, part.groups, stimuli=part.train_stimuli)
     middle = time.perf_counter()
     model.identify(part.tested, part.test, part.runs, stimuli=part.stimuli)
     end = time.perf_counter()
@@ -89,7 +90,7 @@ class EncodingData:
     mask: Any  # image; None for arrays
     features: Any = None  # of the training stimuli
     train: Any = None  # responses of the training volumes
-    shown: Any = None  # row or name of the stimulus of each; None: row by row
+    train_stimuli: Any = None  # row or name of the stimulus of each; None: row by row
     n_folds: Any = None  # everything is tested, and nothing else is trained on
     groups: Any = None  # training volumes that cross-validation keeps together
     bands: Any = None  # of the features
@@ -100,7 +101,7 @@ class EncodingData:
         if self.n_folds is not None:
             how = given | {"n_folds": self.n_folds}
             return model.identify_folds(self.tested, self.test, **how)
-        model.fit(self.features, self.train, self.groups, stimuli=self.shown)
+        model.fit(self.features, self.train, self.groups, stimuli=self.train_stimuli)
         return model.identify(self.tested, self.test, **given)
 
     def loaded(self, masker):
@@ -122,7 +123,7 @@ class EncodingData:
             self,
             features=features,
             train=self.test[~is_test],
-            shown=stimuli[~is_test],
+            train_stimuli=stimuli[~is_test],
             tested=features[:n_tested],
             test=self.test[is_test],
             stimuli=stimuli[is_test],

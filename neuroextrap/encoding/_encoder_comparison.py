@@ -107,42 +107,42 @@ def compare_encoding_models(
     >>> bool(maps["accuracy_difference"][0] > 0), float(maps["p_value"][0])
     (True, 0.01)
     """
-    asked = as_options(ComparisonOptions, compare_encoding_models, options)
+    given = as_options(ComparisonOptions, compare_encoding_models, options)
     models = {"first": first, "second": second}
-    return compare_pairs(models, list(models), asked, {}, blocks)["first", "second"]
+    return compare_pairs(models, list(models), given, {}, blocks)["first", "second"]
 
 
-def compare_pairs(models, names, asked, about, blocks=None):
+def compare_pairs(models, names, options, about, blocks=None):
     """Compare every pair of models, called by `names` in errors; RegionMaps by pair."""
     first, *others = models.values()
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
-    size = accuracy_set_size(asked.statistic, first.wins_.shape[1])
+    size = accuracy_set_size(options.statistic, first.wins_.shape[1])
     each = np.arange(len(np.unique(first.run_.test.stimuli)))
     blocks = checked_entries(blocks, "blocks", each, "features")
     blocks = each if blocks is None else row_codes(blocks)
-    outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
+    outcomes = {n: _outcomes(m, size, options.n_jobs) for n, m in models.items()}
     pairs = list(itertools.combinations(models, 2))
-    about, found = about | asked.recorded, {}
+    about, compared = about | options.recorded, {}
     for pair in pairs:
         of_pair = [models[name] for name in pair], [outcomes[name] for name in pair]
-        found[pair] = _compare_outcomes(*of_pair, asked, blocks, len(pairs), about)
-    return found
+        compared[pair] = _compare_outcomes(*of_pair, options, blocks, len(pairs), about)
+    return compared
 
 
-def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
+def _compare_outcomes(models, outcomes, options, blocks, n_pairs, about):
     """Exchange outcomes of stimuli, two arrays (n_regions, n_stimuli); RegionMaps."""
     shortest = np.bincount(blocks).min()
     findings = (*_findings_of_neighbors(models, shortest), *_findings(models))
     tell(findings)
-    known = ~np.isnan(outcomes[0] + outcomes[1]).any(axis=1)
-    differences = (outcomes[0] - outcomes[1])[known]
+    usable = ~np.isnan(outcomes[0] + outcomes[1]).any(axis=1)
+    differences = (outcomes[0] - outcomes[1])[usable]
     scores, tested = exchange_test(
-        known,
-        [values[known].mean(axis=1) for values in outcomes],
+        usable,
+        [values[usable].mean(axis=1) for values in outcomes],
         means_of(differences.T, blocks).T * (np.bincount(blocks) / len(blocks)),
         [model.region_scores_["implied_information"] for model in models],
-        asked,
+        options,
         cross_validated=TRAINED_ON_TESTS in findings,
     )
     scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)  # Bonferroni
@@ -150,7 +150,7 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
         models[0].run_,
         scores,
         parameters=about,
-        random_state=asked.random_state,
+        random_state=options.random_state,
         findings=findings,
         page=comparison_page,
         n_permutations_=tested.n_permutations,
@@ -162,23 +162,23 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
 
 def _findings_of_neighbors(models, shortest):
     """Return Findings, 0 or 1, about blocks that are short for a film or a story."""
-    found = [f for m in models for f in findings_of_rows(m.run_.test, "rows")]
-    found = [f for f in found if shortest < _MANY * f.seen]
-    if not found:
+    findings = [f for m in models for f in findings_of_rows(m.run_.test, "rows")]
+    findings = [f for f in findings if shortest < _MANY * f.seen]
+    if not findings:
         return ()
     remedy = "give whole runs, or parts of them that are as long as possible, as blocks"
-    return (max(found, key=lambda f: f.seen)._replace(remedy=remedy),)
+    return (max(findings, key=lambda f: f.seen)._replace(remedy=remedy),)
 
 
 def _findings(models):
     """Return Findings about two models that are compared."""
-    found = [] if models[0].run_.test.folds is None else [TRAINED_ON_TESTS]
+    findings = [] if models[0].run_.test.folds is None else [TRAINED_ON_TESTS]
     rules = [model.rule_ for model in models]
     differing = [] if rules[0] == rules[1] else [f"rule ({' and '.join(rules)})"]
     if not _nearly_equal(*(model.run_.location for model in models)):
         differing.append("training responses (their means)")
     if not differing:
-        return found
+        return findings
     other = Finding(
         "other_methods",
         "doubtful",
@@ -188,7 +188,7 @@ def _findings(models):
         "the difference may come from this instead of the features",
         "give both models the same",
     )
-    return [*found, other]
+    return [*findings, other]
 
 
 def _nearly_equal(one, two):

@@ -32,7 +32,7 @@ from neuroextrap.encoding._stimuli import (
 from neuroextrap.encoding._stimulus_features import SOME_VOXELS, check_candidates
 from neuroextrap.encoding._training import read_responses
 from neuroextrap.encoding._training_folds import (
-    Shown,
+    Trials,
     fold_exchange,
     fold_experiment,
     temperature,
@@ -85,13 +85,13 @@ class EncodingRun(RegionRun):
         scores, from_null = super().score()
         if self.exchange is None:
             return scores, from_null
-        regions, asked = self.usable.regions, self.parameters
-        model, shown, permuted_codes, folds = self.exchange
-        n_permutations, shard = len(permuted_codes), parse_shard(asked.shard)
+        regions, parameters = self.usable.regions, self.parameters
+        model, trials, permuted_codes, folds = self.exchange
+        n_permutations, shard = len(permuted_codes), parse_shard(parameters.shard)
         counts = NullCounts.start(scores.score, n_permutations)
-        progress = Progress(asked.verbose, unit="permutations")
+        progress = Progress(parameters.verbose, unit="permutations")
         for number, codes in enumerate(permuted_codes):
-            experiment = fold_experiment(model, shown._replace(codes=codes), folds)[0]
+            experiment = fold_experiment(model, trials._replace(codes=codes), folds)[0]
             plan = observed_plan(model, experiment, self.set_sizes)
             permuted = score_regions(
                 experiment.rows, regions, plan, n_jobs=self.n_workers, shard=shard
@@ -107,8 +107,8 @@ class EncodingRun(RegionRun):
 
     def log_likelihoods(self, region):
         """Return calibrated log likelihoods (n_test, K), up to a constant."""
-        known = self.test.folds is not None or getattr(self.training, "model", None)
-        if known is None:
+        learned = self.test.folds is not None or getattr(self.training, "model", None)
+        if learned is None:
             raise ValueError(
                 "the encoder was not saved with the results (only those of this "
                 "package and of sklearn.linear_model are), and posteriors train it on "
@@ -119,8 +119,8 @@ class EncodingRun(RegionRun):
         voxels = members.indices[slice(*members.indptr[region : region + 2])]
         scaled = np.empty_like(margins)
         for number in np.unique(self.test.repeats):
-            for rows, known, codes in self._calibrations(margins, voxels, number):
-                scaled[rows] = margins[rows] / temperature(known, codes, len(voxels))
+            for rows, learned, codes in self._calibrations(margins, voxels, number):
+                scaled[rows] = margins[rows] / temperature(learned, codes, len(voxels))
         return scaled
 
     def _calibrations(self, margins, voxels, number):
@@ -195,7 +195,7 @@ def plan_identification(model, training, candidates, test):
     paired = pair_responses(responses, n_tested, stimuli=stimuli, **how)
     tested, codes = np.arange(len(paired.codes)), paired.codes
     predictions = model._predict(features) - training.location
-    of_residuals = training.shown.codes if training.noise is None else None
+    of_residuals = training.trials.codes if training.noise is None else None
     residuals, n_stimuli = separate_repeats(model.residuals_, of_residuals)
     part = Part(tested, codes, predictions, residuals, n_stimuli, training.location)
     experiment = Experiment.of(paired, [part], finite, training.rule)
@@ -216,9 +216,9 @@ def plan_identification(model, training, candidates, test):
 
 def _candidates(model, training, features, distractors):
     """Return names of the candidates, how many are tested, and features of all."""
-    known, n_columns = getattr(model, "feature_names_in_", None), training.scaling.kept
+    fitted, n_columns = getattr(model, "feature_names_in_", None), training.scaling.kept
     for table, name in ((features, "features"), (distractors, "distractors")):
-        check_feature_names(table, known, name)
+        check_feature_names(table, fitted, name)
     names = candidate_names(features, distractors)
     X = check_features(features, n_columns=len(n_columns))
     n_tested = len(X)
@@ -227,7 +227,7 @@ def _candidates(model, training, features, distractors):
         X = np.concatenate([X, more])
     # candidates that differ only in dropped columns are the same to the model
     varying = training.scaling.varying
-    trained = varying(training.shown.X), training.names
+    trained = varying(training.trials.X), training.names
     check_candidates(varying(X), n_tested, trained, names)
     return names, n_tested, X
 
@@ -238,7 +238,7 @@ def _check_test_samples(model, training, samples):
     finite = model.usable_ & samples.finite
     if finite.sum() == model.usable_.sum():
         columns = np.flatnonzero(model.usable_)[:SOME_VOXELS]
-        both = training.shown.samples, samples
+        both = training.trials.samples, samples
         check_new_rows(*(x.X[:, columns] + x.location[columns] for x in both))
     return finite
 
@@ -247,13 +247,13 @@ def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
     """Plan the run of all folds, by what came to ``identify_folds``; EncodingRun."""
     _check_model(model)
     n_candidates = _candidates_per_fold(len(check_features(features)), n_folds)
-    shown, names = _read_shown(model, features, imgs, stimuli)
-    samples, n_stimuli = shown.samples, len(shown.X)
+    trials, names = _read_trials(model, features, imgs, stimuli)
+    samples, n_stimuli = trials.samples, len(trials.X)
     groups = groups if model.n_permutations else None  # of permutations only
     folds = deal_folds(n_stimuli, n_folds, model.random_state)
     folds = [fold[:n_candidates] for fold in folds]
-    exchange = fold_exchange(model, shown, groups, folds)
-    experiment, (tested, order), notes = fold_experiment(model, shown, folds, groups)
+    exchange = fold_exchange(model, trials, groups, folds)
+    experiment, (tested, order), notes = fold_experiment(model, trials, folds, groups)
     n_left = n_stimuli - n_folds * n_candidates
     left = _LEFT_OVER.format(n_left, n_stimuli, n_candidates)
     return planned_run(
@@ -270,8 +270,8 @@ def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
     )
 
 
-def _read_shown(model, features, imgs, stimuli):
-    """Return the Shown stimuli, each with a response, and their names or None."""
+def _read_trials(model, features, imgs, stimuli):
+    """Return the Trials of stimuli, and the names of these or None."""
     X, names = check_features(features), candidate_names(features)
     check_candidates(X, 0, names=names)
     rows = rows_of_stimuli(stimuli, features)
@@ -287,7 +287,7 @@ def _read_shown(model, features, imgs, stimuli):
             "features); leave them out"
         )
     check_copies_apart(samples.X[:, samples.usable], codes, "stimuli")
-    return Shown(X, samples, codes), names
+    return Trials(X, samples, codes), names
 
 
 def _check_model(model):

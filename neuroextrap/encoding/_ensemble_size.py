@@ -124,9 +124,9 @@ def ensemble_size_curve(  # noqa: PLR0913
     data = X, Y, X_test, np.asarray(test[1])
     wins = _wins(data, encoder, groups, stimuli, **{vary: drawn})
     n, shape = len(X_test), (len(sizes), n_draws)
-    found = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
+    statistics = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
     names = ("accuracy", "implied_information")
-    return EnsembleCurve(sizes, *(found[name].reshape(shape) for name in names))
+    return EnsembleCurve(sizes, *(statistics[name].reshape(shape) for name in names))
 
 
 def _check_sizes(sizes, most, n_draws):

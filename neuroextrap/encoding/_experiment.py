@@ -195,12 +195,12 @@ def findings_of_pairing(estimator, run, order):
     experiment, exchange = run.test, run.exchange
     n_others = run.plan.n_permutations if exchange is None else len(exchange.codes)
     ungrouped = experiment.groups is None and estimator.exchange == "rows"
-    found = [without_groups(*_UNGROUPED)] if ungrouped else []
+    findings = [without_groups(*_UNGROUPED)] if ungrouped else []
     if n_others < estimator.n_permutations:
-        found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
-    found += findings_of_rows(experiment, estimator.exchange, order)
-    tell(found)
-    return tuple(found)
+        findings.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
+    findings += findings_of_rows(experiment, estimator.exchange, order)
+    tell(findings)
+    return tuple(findings)
 
 
 def findings_of_rows(experiment, exchange, order=None):
@@ -327,11 +327,11 @@ def standardized(values):
 
 def p_values_of_correlation(y, f, observed, orders):
     """Count permuted correlations that reach the observed ones."""
-    known = ~np.isnan(observed)
-    y, f = y[:, known], f[:, known]
-    counts = NullCounts.start(tie_floor(observed[known], 1.0), len(orders))
+    varies = ~np.isnan(observed)
+    y, f = y[:, varies], f[:, varies]
+    counts = NullCounts.start(tie_floor(observed[varies], 1.0), len(orders))
     for index, order in enumerate(orders):
         permuted = np.einsum("tv,tv->v", y, f[order])
         counts.add(permuted[:, np.newaxis], index)
     p_values = {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
-    return spread_known(known, p_values)
+    return spread_known(varies, p_values)

@@ -26,7 +26,7 @@ from neuroextrap.encoding._stimuli import (
     check_feature_names,
     check_features,
 )
-from neuroextrap.encoding._training_folds import Shown, Training
+from neuroextrap.encoding._training_folds import Training, Trials
 from neuroextrap.maps._named_records import voxel_record
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
@@ -270,8 +270,8 @@ class ResponsePredictions(RegionAnalysis):
         )
         location = arrays["location"]
         training: Any = _read_training(self, given, location) if given else None
-        shown = {"training": training, "candidates": given.get("candidates")}
-        self._run = _read_run(self, results, arrays, **shown)
+        for_margins = {"training": training, "candidates": given.get("candidates")}
+        self._run = _read_run(self, results, arrays, **for_margins)
         self.test_codes_ = self._run.test_codes
         if "coef" in given:
             self.encoder_ = encoder = linear_model.LinearRegression()
@@ -290,13 +290,13 @@ def _trained_arrays(model):
     arrays = {"usable": usable, "columns": columns, **training.scaling._asdict()}
     arrays |= _coefficients(model.encoder_, training, usable.sum())
     if (words := _encoder_words(training.model)) is not None:
-        shown = training.shown
+        trials = training.trials
         arrays |= {
             "encoder": words,
-            "features": shown.X,
-            "codes": shown.codes,
-            "responses": shown.samples.X,
-            "groups": shown.groups,
+            "features": trials.X,
+            "codes": trials.codes,
+            "responses": trials.samples.X,
+            "groups": trials.groups,
             "noise": training.noise,
             "candidates": model.run_.candidates,
         }
@@ -333,8 +333,8 @@ def _coefficients(encoder, training, n_targets):
     if coef.shape != (n_targets, training.scaling.kept.sum()):
         return {}
     intercept = np.broadcast_to(encoder.intercept_, n_targets)
-    if training.shown is not None:  # else a linear encoder was read
-        X = training.scaling(training.shown.X[:8])
+    if training.trials is not None:  # else a linear encoder was read
+        X = training.scaling(training.trials.X[:8])
         predicted = np.asarray(encoder.predict(X)).reshape(len(X), -1)
         # an encoder may do other things with its coefficients
         if not np.allclose(predicted, X @ coef.T + intercept, rtol=1e-3, atol=1e-6):
@@ -366,5 +366,5 @@ def _read_training(model, given, location):
     encoder = None if kind is None else _ENCODERS[kind](**parameters)
     usable = given["usable"]
     samples = Samples(given["responses"], location, usable, usable, None, ())
-    shown = Shown(given["features"], samples, given["codes"], given.get("groups"))
-    return Training.of(model, encoder, scaling, shown, given.get("noise"))
+    trials = Trials(given["features"], samples, given["codes"], given.get("groups"))
+    return Training.of(model, encoder, scaling, trials, given.get("noise"))

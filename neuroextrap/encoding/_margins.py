@@ -35,11 +35,11 @@ def separate_repeats(residuals, stimuli=None):
     contrasts = []
     for seen in range(counts.max()):
         rows = residuals[occurrence == seen]
-        shown = codes[occurrence == seen]
+        of_rows = codes[occurrence == seen]
         if seen:
-            difference = rows - total[shown] / rows.dtype.type(seen)
+            difference = rows - total[of_rows] / rows.dtype.type(seen)
             contrasts.append(difference * rows.dtype.type(np.sqrt(seen / (seen + 1))))
-        total[shown] += rows
+        total[of_rows] += rows
     root = np.sqrt(counts)[:, np.newaxis].astype(residuals.dtype)
     return np.concatenate([total / root, *contrasts]), len(counts)
 
@@ -59,14 +59,14 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
         stimuli = COVARIANCES[rule](of_stimuli)
     else:
         stimuli = _shrunk_towards(noise, of_stimuli)
-    shown = len(residuals) / n_stimuli
-    weight = 1 / repeats - 1 / shown
+    n_repeats = len(residuals) / n_stimuli
+    weight = 1 / repeats - 1 / n_repeats
     if weight >= 0:
-        return stimuli / shown + weight * noise
+        return stimuli / n_repeats + weight * noise
     values, vectors = eigh(noise.astype(np.float64), stimuli)
     values, back = np.maximum(values, 0), stimuli @ vectors
     # stimuli = back @ back.T, and noise = (back * values) @ back.T
-    return (back * (np.maximum(1 - values, 0) / shown + values / repeats)) @ back.T
+    return (back * (np.maximum(1 - values, 0) / n_repeats + values / repeats)) @ back.T
 
 
 def _repeat_noise(residuals, of_stimuli, rule):

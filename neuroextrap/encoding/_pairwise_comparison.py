@@ -67,7 +67,7 @@ def compare_encoding_models_pairwise(models: dict, **options: Any) -> ComparedPa
     >>> float(found["six", "two"]["p_value_fwe"][0])  # three pairs
     0.03
     """
-    asked = as_options(ComparisonOptions, compare_encoding_models_pairwise, options)
+    given = as_options(ComparisonOptions, compare_encoding_models_pairwise, options)
     if not isinstance(models, Mapping):
         raise TypeError(
             f"models={type(models).__name__} must be a dict of models by name; give "
@@ -78,7 +78,7 @@ def compare_encoding_models_pairwise(models: dict, **options: Any) -> ComparedPa
             f"models holds {len(models)} models; give at least two to compare"
         )
     names = [repr(name) for name in models]
-    return ComparedPairs(compare_pairs(models, names, asked, {"models": list(models)}))
+    return ComparedPairs(compare_pairs(models, names, given, {"models": list(models)}))
 
 
 class ComparedPairs(dict):
@@ -127,9 +127,9 @@ class ComparedPairs(dict):
                 text = f"{record.description}; {first} (first) and {second} (second)"
                 records[file] = replace(record, name=file, description=text)
                 maps[file] = image
-            for found in own.findings_:
-                named = tuple(before + name for name in found.maps)
-                findings.append(found._replace(maps=named))
+            for finding in own.findings_:
+                named = tuple(before + name for name in finding.maps)
+                findings.append(finding._replace(maps=named))
             inputs |= {f"{first} {second} {n}": each for n, each in own.inputs.items()}
         one = next(iter(self.values()))
         shared = ("parameters", "random_state", "table_file")

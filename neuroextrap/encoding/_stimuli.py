@@ -58,22 +58,22 @@ def feature_names(features):
     return np.array(names, dtype=object) if named else None
 
 
-def check_feature_names(features, known, name="features"):
-    """Raise ValueError if columns are not those `known` from fit, in their order."""
-    if known is None or features is None:
+def check_feature_names(features, names, name="features"):
+    """Raise ValueError if columns are not `names`, those of fit, in their order."""
+    if names is None or features is None:
         return
     if not hasattr(features, "columns"):
         warn(
-            f"{name} have no names of columns, those in fit had (first: {known[0]!r}): "
+            f"{name} have no names of columns, those in fit had (first: {names[0]!r}): "
             "whether they are in the same order cannot be checked; give a DataFrame"
         )
         return
-    given, known = list(features.columns), list(known)
-    if given != known:
-        unknown = list(pd.Index(given).difference(known, sort=False))[:3]
-        missing = list(pd.Index(known).difference(given, sort=False))[:3]
+    given, names = list(features.columns), list(names)
+    if given != names:
+        unknown = list(pd.Index(given).difference(names, sort=False))[:3]
+        missing = list(pd.Index(names).difference(given, sort=False))[:3]
         raise ValueError(
-            f"{name} must have the {len(known)} columns of fit in their order, got "
+            f"{name} must have the {len(names)} columns of fit in their order, got "
             f"{len(given)} (unknown: {unknown}, missing: {missing}); give "
             f"{name}[trained.columns], if `trained` is the table in fit"
         )
@@ -217,7 +217,7 @@ def pair_responses(
     check_integer(averaged, "averaged", minimum=1)
     codes = response_rows(stimuli, len(responses), n_stimuli)
     groups = checked_entries(groups, "groups", codes, "responses")
-    place, shown = pd.factorize(codes)  # in the order in which they first come
+    place, stimulus = pd.factorize(codes)  # in the order in which they first come
     first, counts = np.unique(place, return_index=True, return_counts=True)[1:]
     groups = None if groups is None else same_runs(groups, place)
     means, freedom, single = means_of(responses, place), len(codes) - len(counts), None
@@ -228,7 +228,7 @@ def pair_responses(
         return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
     groups = None if groups is None else groups[first]
-    return TestSet(means, shown, counts * averaged, groups, noise)
+    return TestSet(means, stimulus, counts * averaged, groups, noise)
 
 
 def paired_in_blocks(responses, codes, number):
@@ -250,8 +250,8 @@ def same_runs(groups, place):
     first = np.unique(place, return_index=True)[1]
     if (groups == groups[first][place]).all():
         return groups
-    shown = counts_of(place, np.unique(groups, return_inverse=True)[1]) > 0
-    return np.unique(shown, axis=0, return_inverse=True)[1].ravel()[place]
+    occurs = counts_of(place, np.unique(groups, return_inverse=True)[1]) > 0
+    return np.unique(occurs, axis=0, return_inverse=True)[1].ravel()[place]
 
 
 def response_rows(stimuli, n_responses, n_stimuli):

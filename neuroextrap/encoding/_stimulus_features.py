@@ -64,17 +64,17 @@ def names_of_stimuli(numbers, names):
     """Return the name of every stimulus, where responses were named by text."""
     if names is None:
         return None
-    known = names[np.unique(numbers, return_index=True)[1]]
-    other = np.flatnonzero(names != known[numbers])
+    of_stimuli = names[np.unique(numbers, return_index=True)[1]]
+    other = np.flatnonzero(names != of_stimuli[numbers])
     if other.size:
-        pair = known[numbers[other[0]]], names[other[0]]
+        pair = of_stimuli[numbers[other[0]]], names[other[0]]
         one, two = (str(n) if n.dtype.kind in "ui" else repr(str(n)) for n in pair)
         raise ValueError(
             f"stimuli {one} and {two} have the same features, so that one "
             "could be tested where the other was trained on; give each stimulus "
             "once and name its responses by `stimuli`"
         )
-    return known if known.dtype.kind in "US" else None
+    return of_stimuli if of_stimuli.dtype.kind in "US" else None
 
 
 def training_groups(stimuli, groups=None):
@@ -113,12 +113,12 @@ def check_candidates(candidates, n_tested, trained=None, names=None):
         )
 
 
-def _check_new(tested, names, trained, known):
-    """Raise if a test stimulus was trained on, by its features or `known` names."""
+def _check_new(tested, names, trained, trained_names):
+    """Raise if a test stimulus was trained on, by its features or `trained_names`."""
     numbers = stimulus_numbers(np.concatenate([trained, tested]))
     seen = np.isin(numbers[len(trained) :], numbers[: len(trained)])
-    if names is not None and known is not None:
-        seen |= np.isin(names[: len(tested)], known)
+    if names is not None and trained_names is not None:
+        seen |= np.isin(names[: len(tested)], trained_names)
     if seen.any():
         row = _called(np.flatnonzero(seen)[0], names)
         raise ValueError(
@@ -137,9 +137,9 @@ def check_new_runs(trained, tested):
     """Refuse, or in parts warn of, tested Runs whose stimulus was trained on."""
     columns = np.flatnonzero(trained.usable & tested.usable)[:SOME_VOXELS]
     check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
-    pairs = itertools.product(enumerate(tested.shown), enumerate(trained.shown))
-    for (number, values), (other, known) in pairs:
-        if same_features(values, known):
+    pairs = itertools.product(enumerate(tested.by_run), enumerate(trained.by_run))
+    for (number, values), (other, trained_values) in pairs:
+        if same_features(values, trained_values):
             raise ValueError(
                 f"test run {number} has the features of training run {other}, so that "
                 "the stimulus is not new to the model; test on runs of other stimuli"
@@ -166,16 +166,16 @@ def _shares_known(trained, tested):
     scale = trained.features.std(axis=0)
     weights = np.random.default_rng(0).normal(size=(len(scale), _N_PROJECTIONS))
     weights /= np.where(scale > 0, scale, np.inf)[:, np.newaxis]
-    both = [part @ weights for part in (*trained.shown, *tested.shown)]
+    both = [part @ weights for part in (*trained.by_run, *tested.by_run)]
     ends = np.cumsum([len(part) for part in both])[:-1]
     numbers = np.split(stimulus_numbers(np.concatenate(both)), ends)
-    n_trained, known = len(trained.shown), set()
+    n_trained, stretches = len(trained.by_run), set()
     for own in numbers[:n_trained]:
-        known.update(_stretches(own).values())
+        stretches.update(_stretches(own).values())
     for own in numbers[n_trained:]:
         seen = np.zeros(len(own), dtype=bool)
         for start, stretch in _stretches(own).items():
-            seen[start : start + _STRETCH] |= stretch in known
+            seen[start : start + _STRETCH] |= stretch in stretches
         yield seen.mean()
 
 
@@ -211,9 +211,9 @@ def image_features(images, model="gabor", train=None, *, verbose=0, part=_PART):
         progress(min(start + step, len(train)), total)
     features = None
     for start in range(0, len(images), step):
-        found = transformer.transform(images[start : start + step])
+        values = transformer.transform(images[start : start + step])
         if features is None:
-            features = np.empty((len(images), found.shape[1]), found.dtype)
-        features[start : start + step] = found
+            features = np.empty((len(images), values.shape[1]), values.dtype)
+        features[start : start + step] = values
         progress(min(len(train) + start + step, total), total)
     return features

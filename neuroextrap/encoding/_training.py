@@ -85,8 +85,8 @@ def _named(encoder, last):
 
 def _cv_parameters(encoder):
     """Return the folds of an encoder by name; ValueError if they cannot be set."""
-    parameters, found = encoder.get_params(deep=True), _named(encoder, "cv")
-    for name in found:
+    parameters, named = encoder.get_params(deep=True), _named(encoder, "cv")
+    for name in named:
         _check_owners(name, encoder, parameters)
         if parameters.get(f"{name[:-2]}alpha_per_target"):
             raise ValueError(
@@ -101,7 +101,7 @@ def _cv_parameters(encoder):
             "samples and cannot keep groups together; switch it off, or use "
             "RidgeEncoder or ElasticNetEncoder"
         )
-    return found
+    return named
 
 
 def _check_owners(name, encoder, parameters):
@@ -170,14 +170,14 @@ def train_encoder(encoder, X, Y, **folds):
 
 def voxel_penalties(fitted, usable):
     """Return the penalties of each voxel by name, (n_features,); NaN if not usable."""
-    found = {
+    penalties = {
         name: np.asarray(getattr(fitted, f"{name}_", ()), dtype=float)
         for name in ("alpha", "l1_ratio")
     }
     if getattr(fitted, "bands_", None) is not None:
         columns = zip(fitted.bands_, fitted.band_weights_.T, strict=True)
-        found |= {f"weight_of_{band}": weights for band, weights in columns}
-    each = {n: v for n, v in found.items() if v.shape == (usable.sum(),)}
+        penalties |= {f"weight_of_{band}": weights for band, weights in columns}
+    each = {n: v for n, v in penalties.items() if v.shape == (usable.sum(),)}
     return spread_known(usable, each)
 
 
@@ -296,8 +296,8 @@ def cross_validation_units(run, n_folds, delays):
 
 def average_repeats(runs, predictions):
     """Average runs with equal features, which show one stimulus; returns HeldOut."""
-    shown, start = runs.shown, np.flatnonzero(np.diff(runs.run, prepend=-1))
-    first = [next(i for i, e in enumerate(shown) if same_features(e, s)) for s in shown]
+    parts, start = runs.by_run, np.flatnonzero(np.diff(runs.run, prepend=-1))
+    first = [next(i for i, e in enumerate(parts) if same_features(e, s)) for s in parts]
     place = np.arange(len(runs.run)) + (start[first] - start)[runs.run]
     rows, place = np.unique(place[runs.kept], return_inverse=True)
     responses = runs.responses[runs.kept][:, runs.usable]

@@ -77,7 +77,7 @@ _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 _SHARE = 0.5  # of what the best region explains, from which others count
 
 
-class Shown(NamedTuple):
+class Trials(NamedTuple):
     """Responses, and the stimuli that they belong to."""
 
     X: np.ndarray  # features of every stimulus, (n_stimuli, n_columns)
@@ -99,7 +99,7 @@ class Shown(NamedTuple):
 class Learned(NamedTuple):
     """What an EncodingIdentification has learned from responses, and these."""
 
-    shown: Shown  # the responses about their means, and their stimuli
+    trials: Trials  # the responses about their means, and their stimuli
     scaling: FeatureScaling
     encoder: Any  # fitted on the usable voxels
     residuals: np.ndarray  # of these out of fold, float32 (n_samples, n_usable)
@@ -107,45 +107,46 @@ class Learned(NamedTuple):
     notes: tuple
 
     @classmethod
-    def of(cls, model, X, shown, scaling, n_stimuli) -> Self:
+    def of(cls, model, X, trials, scaling, n_stimuli) -> Self:
         """Train the model's encoder, or the default one of `n_stimuli`."""
         given = {"cv": model.cv, "random_state": model.random_state}
         encoder, notes = chosen_encoder(
             model.encoder, n_stimuli, n_jobs=model.n_jobs, **given
         )
-        samples, given = shown.samples, given | {"groups": shown.groups}
+        samples, given = trials.samples, given | {"groups": trials.groups}
         responses = samples.X[:, samples.usable]
         encoder = encoder_of_columns(encoder, scaling.kept)
         fitted, residuals = train_encoder(encoder, scaling(X), responses, **given)
         how = residuals, samples.usable, samples.masker
         noise = noise_rows(model.noise_covariance, *how)
-        return cls(shown, scaling, fitted, residuals, noise, notes)
+        return cls(trials, scaling, fitted, residuals, noise, notes)
 
 
-def train_folds(model, shown, paired, folds):
+def train_folds(model, trials, paired, folds):
     """Train without the stimuli of each fold; yield its `Part` and what is Learned."""
     for held_out in folds:
         tested = np.flatnonzero(np.isin(paired.codes, held_out))
         if model.repeats == "average":  # stimulus i of the fold is row i
             tested = tested[np.argsort(paired.codes[tested])]
         places = np.searchsorted(held_out, paired.codes[tested])
-        learned, stimuli = _learn_others(model, shown, held_out)
-        usable, location = learned.shown.samples.usable, learned.shown.samples.location
+        learned, stimuli = _learn_others(model, trials, held_out)
+        usable = learned.trials.samples.usable
+        location = learned.trials.samples.location
         predictions = np.zeros((len(held_out), len(usable)))
-        predicted = learned.encoder.predict(learned.scaling(shown.X[held_out]))
+        predicted = learned.encoder.predict(learned.scaling(trials.X[held_out]))
         predictions[:, usable] = predicted.reshape(len(held_out), -1)
         noise, n_stimuli = separate_repeats(learned.noise, stimuli)
         yield Part(tested, places, predictions, noise, n_stimuli, location), learned
 
 
-def _learn_others(model, shown, held_out):
+def _learn_others(model, trials, held_out):
     """Return what is Learned without some stimuli, and the stimuli of its noise.
 
     Rows are trained on in the order of their stimuli, whatever their own: the encoder's
     folds are then folds of stimuli in every permutation as in the data, as an exact
     test requires.
     """
-    X, samples, codes, groups = shown
+    X, samples, codes, groups = trials
     train = np.flatnonzero(~np.isin(codes, held_out))
     train = train[np.argsort(codes[train], kind="stable")]
     x = X[codes[train]]
@@ -156,7 +157,7 @@ def _learn_others(model, shown, held_out):
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     responses = (samples.X[train] - location).astype(samples.X.dtype)
     samples = samples._replace(X=responses, location=location)
-    others = Shown.of(x, samples, numbers, groups)
+    others = Trials.of(x, samples, numbers, groups)
     # an encoder for all folds' stimuli is the same in all of them
     learned = Learned.of(model, x, others, scaling, len(np.unique(codes)))
     learned = learned._replace(notes=(*scaling.notes, *notes, *learned.notes))
@@ -172,17 +173,17 @@ def training_rule(model, learned):
     """
     if model.rule != "auto":
         return model.rule, ()
-    regions, shown = _best_regions(model, learned), learned.shown
-    needed = np.zeros_like(shown.samples.usable)
+    regions, trials = _best_regions(model, learned), learned.trials
+    needed = np.zeros_like(trials.samples.usable)
     needed[np.concatenate(regions)] = True
-    few = shown.samples._replace(usable=shown.samples.usable & needed)
-    if len(shown.X) < _FEWEST_STIMULI:
+    few = trials.samples._replace(usable=trials.samples.usable & needed)
+    if len(trials.X) < _FEWEST_STIMULI:
         raise ValueError(
             f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
-            f"by, got {len(shown.X)}; name the rule"
+            f"by, got {len(trials.X)}; name the rule"
         )
-    n_folds = min(_N_FOLDS, len(shown.X) // 2)
-    experiment = _training_experiment(model, shown._replace(samples=few), n_folds)
+    n_folds = min(_N_FOLDS, len(trials.X) // 2)
+    experiment = _training_experiment(model, trials._replace(samples=few), n_folds)
     accuracy = {rule: _accuracy(experiment, regions, rule) for rule in _AUTO}
     best = max(_AUTO, key=accuracy.__getitem__)  # the first of equal ones
     return best, (_note_of_choice(best, accuracy, experiment, len(regions)),)
@@ -201,26 +202,26 @@ def _note_of_choice(best, accuracy, experiment, n_regions):
     )
 
 
-def _training_experiment(model, shown, n_folds, number=None, candidates=None):
+def _training_experiment(model, trials, n_folds, number=None, candidates=None):
     """Make an Experiment in folds of training data, of averages of `number`."""
-    n_stimuli, paired = len(shown.X), shown.paired(model.repeats)
+    n_stimuli, paired = len(trials.X), trials.paired(model.repeats)
     if number is not None:
-        paired = paired_in_blocks(shown.samples.X, shown.codes, number)
+        paired = paired_in_blocks(trials.samples.X, trials.codes, number)
     folds = deal_folds(n_stimuli, n_folds, model.random_state)
     folds = [fold[: min(map(len, folds))] for fold in folds]
     if candidates is not None:
-        shown = shown._replace(X=np.concatenate([shown.X, candidates]))
-        more = np.arange(n_stimuli, len(shown.X))
+        trials = trials._replace(X=np.concatenate([trials.X, candidates]))
+        more = np.arange(n_stimuli, len(trials.X))
         folds = [np.concatenate([fold, more]) for fold in folds]
-    parts = [part for part, _ in train_folds(model, shown, paired, folds)]
-    return Experiment.of(paired, parts, shown.samples.usable)
+    parts = [part for part, _ in train_folds(model, trials, paired, folds)]
+    return Experiment.of(paired, parts, trials.samples.usable)
 
 
-def fold_experiment(model, shown, folds, groups=None):
+def fold_experiment(model, trials, folds, groups=None):
     """Return an Experiment in folds, its tests' stimuli and order, and notes."""
-    paired, usable = shown.paired(model.repeats, groups), shown.samples.usable
+    paired, usable = trials.paired(model.repeats, groups), trials.samples.usable
     parts, rules = [], []
-    for part, learned in train_folds(model, shown, paired, folds):
+    for part, learned in train_folds(model, trials, paired, folds):
         parts.append(part)
         rules.append(training_rule(model, learned)[0])
     notes = learned.notes
@@ -236,16 +237,16 @@ class FoldExchange(NamedTuple):
     """Stimuli in folds that are exchanged before anything is fitted."""
 
     model: Any
-    shown: Shown
+    trials: Trials
     codes: np.ndarray  # stimuli of the responses, (n_permutations, n_samples)
     folds: list  # of stimuli, whatever the permutation
 
 
-def fold_exchange(model, shown, groups, folds):
+def fold_exchange(model, trials, groups, folds):
     """Return the FoldExchange of a test within `groups`; None if there is none."""
     if not model.n_permutations:
         return None
-    paired = shown.paired("average", groups)
+    paired = trials.paired("average", groups)
     others = exchanged(
         paired.codes,
         exchange="rows",
@@ -253,9 +254,9 @@ def fold_exchange(model, shown, groups, folds):
         n_permutations=model.n_permutations,
         random_state=model.random_state,
     )
-    stimulus = np.empty((len(others), len(shown.X)), dtype=int)
+    stimulus = np.empty((len(others), len(trials.X)), dtype=int)
     stimulus[:, paired.codes] = others
-    return FoldExchange(model, shown, stimulus[:, shown.codes], folds)
+    return FoldExchange(model, trials, stimulus[:, trials.codes], folds)
 
 
 class Training(NamedTuple):
@@ -264,14 +265,14 @@ class Training(NamedTuple):
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
     model: Any = None  # EncodingIdentification, not fitted; None if it was not saved
-    shown: Any = None  # Shown
+    trials: Any = None  # Trials
     noise: np.ndarray | None = None  # (n_observations, n_features), if the user's own
     names: Any = None  # of the stimuli, where ``fit`` was told
     notes: tuple = ()
     rule: str = ""  # of the margins
 
     @classmethod
-    def of(cls, model, encoder, scaling, shown, noise, **about) -> Self:
+    def of(cls, model, encoder, scaling, trials, noise, **about) -> Self:
         """Keep copies of the parameters of `model` that matter, with this encoder."""
         of_training = type(model)(
             encoder=encoder,
@@ -281,7 +282,7 @@ class Training(NamedTuple):
             random_state=model.random_state,
         )
         copy = clone(of_training)
-        return cls(scaling, shown.samples.location, copy, shown, noise, **about)
+        return cls(scaling, trials.samples.location, copy, trials, noise, **about)
 
     def margins(self, voxels, number, rule, candidates):
         """Identify averages of `number` training responses by some voxels, in folds.
@@ -289,16 +290,16 @@ class Training(NamedTuple):
         Beside the true one, candidates (features) are those of the test: their number
         and likeness decide what a temperature has to be. Shape (n, K), the true first.
         """
-        if len(self.shown.X) < _FEWEST_STIMULI:
+        if len(self.trials.X) < _FEWEST_STIMULI:
             return np.empty((0, len(candidates)))
-        samples = self.shown.samples
+        samples = self.trials.samples
         part = samples._replace(
             X=samples.X[:, voxels], usable=samples.usable[voxels], masker=None
         )
         noise = None if self.noise is None else self.noise[:, voxels]
         model = with_parameters(self.model, noise_covariance=noise)
-        shown, more = self.shown._replace(samples=part), (number, candidates)
-        experiment = _training_experiment(model, shown, _N_CALIBRATION_FOLDS, *more)
+        trials, more = self.trials._replace(samples=part), (number, candidates)
+        experiment = _training_experiment(model, trials, _N_CALIBRATION_FOLDS, *more)
         margins = experiment.margins(rule)
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)
         others = margins[:, margins.shape[1] - len(candidates) + 1 :]
@@ -313,12 +314,12 @@ def trained_attributes(model, features, imgs, groups, stimuli):
     names = names_of_stimuli(numbers, names)
     groups, group_notes = training_groups(numbers, groups)
     samples = read_responses(model, imgs, X, stimuli)
-    shown = Shown.of(X, samples, numbers, groups)
-    learned = Learned.of(model, X, shown, scaling, len(shown.X))
+    trials = Trials.of(X, samples, numbers, groups)
+    learned = Learned.of(model, X, trials, scaling, len(trials.X))
     rule, rule_notes = training_rule(model, learned)
     noise = None if model.noise_covariance is None else learned.noise
     notes = (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes)
-    given = model, model.encoder, scaling, shown, noise
+    given = model, model.encoder, scaling, trials, noise
     usable = samples.usable
     columns = feature_names(features)
     return ({} if columns is None else {"feature_names_in_": columns}) | {
@@ -335,7 +336,7 @@ def trained_attributes(model, features, imgs, groups, stimuli):
 
 def _best_regions(model, learned):
     """Return the voxels of each region in which responses are predicted best."""
-    parameters, samples = RunParameters.of(model), learned.shown.samples
+    parameters, samples = RunParameters.of(model), learned.trials.samples
     choice = parameters.choose_regions(samples.masker, len(samples.usable))
     regions = parameters.usable_regions(choice, samples.usable).regions
     explained = np.zeros(len(samples.usable))
