@@ -151,7 +151,7 @@ def _by_place(place, choice, masker, radius):
     """Return the region around a place, or refuse and name the nearest one."""
     if masker is None or not choice.has_place:
         raise ValueError(
-            f"region={_shown(place)} is a place, but these regions have none; give the "
+            f"region={_in_mm(place)} is a place, but these regions have none; give the "
             "region's index"
         )
     coordinates, features = feature_coordinates(masker), choice.centers
@@ -170,13 +170,13 @@ def _by_place(place, choice, masker, radius):
     if not inside:
         name = "" if choice.names is None else f" {str(choice.names[index])!r}"
         raise ValueError(
-            f"region={_shown(place)} lies in no region; the nearest is {index}{name} "
-            f"at {_shown(coordinates[feature])}, {away[nearest]:.4g} mm away"
+            f"region={_in_mm(place)} lies in no region; the nearest is {index}{name} "
+            f"at {_in_mm(coordinates[feature])}, {away[nearest]:.4g} mm away"
         )
     return index
 
 
-def _shown(place):
+def _in_mm(place):
     """Return coordinates as text."""
     return f"({', '.join(f'{x:.4g}' for x in place)})"
 

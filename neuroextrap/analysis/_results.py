@@ -269,12 +269,12 @@ class RegionResults:
             values["names"] = list(values["names"])
         values.setdefault("n_repeats", None)  # not written if no bounds hold
         values["findings"] = tuple(Finding(*f) for f in values.get("findings", ()))
-        forward: dict[str, Any] = _known(ForwardDesign, values, _FORWARD)
+        forward: dict[str, Any] = _fields_among(ForwardDesign, values, _FORWARD)
         return cls(
-            scores=RegionScores(null=None, **_known(RegionScores, values)),
-            choice=RegionChoice(regions, **_known(RegionChoice, values)),
+            scores=RegionScores(null=None, **_fields_among(RegionScores, values)),
+            choice=RegionChoice(regions, **_fields_among(RegionChoice, values)),
             forward=ForwardDesign(**forward) if forward else None,
-            **_known(cls, values),
+            **_fields_among(cls, values),
         )
 
 
@@ -298,7 +298,7 @@ def _fields(record, *left_out):
     return {name: getattr(record, name) for name in names}
 
 
-def _known(kind, values, prefix=""):
+def _fields_among(kind, values, prefix=""):
     """Return the fields of a dataclass that are among values, which have a prefix."""
     names = [field.name for field in fields(kind) if prefix + field.name in values]
     return {name: values[prefix + name] for name in names}

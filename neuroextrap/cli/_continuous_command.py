@@ -73,10 +73,10 @@ def run(args):
         cost = estimate_cost_of_runs(model, table, args.segments)
         return cost_of_regions(cost, what=f"{len(table.sets)} runs, ")
     maps: Any = model.fit_runs(table, seconds=args.segments)
-    return output.write_maps(maps, _shown(maps.region_scores_))
+    return output.write_maps(maps, _printed_names(maps.region_scores_))
 
 
-def _shown(names):
+def _printed_names(names):
     """Return the names of maps that are printed, correlation first."""
     printed = [name for name in names if name.startswith(_PRINTED)]
     printed.sort(key="correlation".__ne__)

@@ -97,12 +97,12 @@ def check_alike(analyses, name, *, allow_mixed=False):
         others = dict.fromkeys(other for key in refused for other in differing[key][1])
         words = list(dict.fromkeys(word for _, word in refused))
         raise ValueError(
-            f"{name}: {first} and {_told(others)} differ in {', '.join(words)}; "
+            f"{name}: {first} and {_few_names(others)} differ in {', '.join(words)}; "
             "analyze all subjects alike, or name what may differ "
             f"(allow_mixed={words}, --allow-mixed {' '.join(words)})"
         )
     return {
-        word: f"{word} ({_told(others)} unlike {first}{_values(usual, value)})"
+        word: f"{word} ({_few_names(others)} unlike {first}{_values(usual, value)})"
         for (_, word), (first, others, usual, value) in differing.items()
     }
 
@@ -119,7 +119,7 @@ def _differences(analyses):
     return differing
 
 
-def _told(subjects):
+def _few_names(subjects):
     """Name a few subjects."""
     names = ", ".join(list(subjects)[:_FEW])
     return f"{names} and {len(subjects) - _FEW} more" if len(subjects) > _FEW else names

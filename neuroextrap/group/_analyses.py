@@ -78,12 +78,12 @@ def read_analyses(subjects, *, allow_mixed=False):
     check_distinct([subject.file for subject in analyses], "subjects", labels)
     _check_together(analyses)
     names = name_subjects([subject.name for subject in analyses], labels)
-    judged = zip(names, map(_known, analyses), strict=True)
+    judged = zip(names, map(_must_agree, analyses), strict=True)
     mixed = check_alike(judged, "subjects", allow_mixed=allow_mixed)
     return analyses, findings_of_differences(mixed)
 
 
-def _known(subject):
+def _must_agree(subject):
     """Return what must be alike: the analysis, its classes and set sizes."""
     sizes = subject.results.set_sizes.tolist()
     return subject.about | {"classes": subject.classes.tolist(), "set_sizes": sizes}

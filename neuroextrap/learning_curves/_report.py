@@ -79,21 +79,21 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     """
     title, curves = page_title(title, "Learning curves"), check_curves(curves)
     picture = _figure(curves, "information", "Information about the label of a scan")
-    shown = [
+    panels = [
         _panels(curves),
         ("All training sizes", _sizes(curves)),
         ("What is taken for what", _confusions(curves)),
     ]
-    sections = sections_of("learning_curves", _known(curves), picture, shown)
+    sections = sections_of("learning_curves", _words_about(curves), picture, panels)
     return make_page(title, sections)
 
 
 def words_found(curves):
     """Return what is said of curves: how much is known, and what would help."""
-    return sentences("learning_curves_found", **_known(curves))
+    return sentences("learning_curves_found", **_words_about(curves))
 
 
-def _known(curves):
+def _words_about(curves):
     """Return what the words about curves read."""
     first = next(iter(curves.values()))
     best = max(curves, key=lambda name: curves[name].information[-1].mean())
@@ -158,12 +158,12 @@ def _sizes(curves):
     """Tabulate every training size, and offer the table as a file."""
     table = table_of_curves(curves, "labels")
     has_notes = (table["note"].str.len() > 0).any()
-    shown = frame_table(
+    sizes = frame_table(
         table if has_notes else table.drop(columns="note"),
         "Mean and spread over splits",
         _HEADINGS,
     )
-    return render("learning_curves", table=shown, frame=table)
+    return render("learning_curves", table=sizes, frame=table)
 
 
 def _confusions(curves):

@@ -140,7 +140,7 @@ def _points(design: Design, folds: slice) -> slice:
 
 def _measured(plan: Plan, data: TaskData) -> np.ndarray:
     """Return accuracy and error (n_regions, n_sizes, 2) of subsets of classes."""
-    found = np.full((data.n_regions, len(plan.subset_sizes), 2), np.nan)
+    estimates = np.full((data.n_regions, len(plan.subset_sizes), 2), np.nan)
     for regions, xs in _passes(plan, data):
         for column, k in enumerate(plan.subset_sizes):
             tests = [each for each in plan.subsets if each.design.n_classes == k]
@@ -150,11 +150,11 @@ def _measured(plan: Plan, data: TaskData) -> np.ndarray:
                 [_subset_accuracies(part, test.rows, xs) for part, test in each], axis=1
             )
             n_disjoint = plan.design.n_classes // k
-            found[regions, column, 0] = values.mean(axis=1)
+            estimates[regions, column, 0] = values.mean(axis=1)
             if n_disjoint > 1:
                 error = values.std(axis=1, ddof=1) / np.sqrt(n_disjoint)
-                found[regions, column, 1] = error
-    return found
+                estimates[regions, column, 1] = error
+    return estimates
 
 
 def _subset_accuracies(

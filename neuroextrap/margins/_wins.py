@@ -73,13 +73,13 @@ def resolve_statistic(
         return InformationStatistic(n_classes, set_sizes)
     if correlates and isinstance(statistic, str) and statistic == "correlation":
         return CorrelationStatistic()
-    known = "'accuracy', 'pairwise_accuracy', 'implied_information'"
-    known = f"'correlation', {known}" if correlates else known
-    return AccuracyStatistic(n_classes, accuracy_set_size(statistic, n_classes, known))
+    words = "'accuracy', 'pairwise_accuracy', 'implied_information'"
+    words = f"'correlation', {words}" if correlates else words
+    return AccuracyStatistic(n_classes, accuracy_set_size(statistic, n_classes, words))
 
 
 def accuracy_set_size(
-    statistic: Any, n_classes: int, known: str = "'accuracy', 'pairwise_accuracy'"
+    statistic: Any, n_classes: int, words: str = "'accuracy', 'pairwise_accuracy'"
 ) -> int:
     """Return the set size k that "accuracy", "pairwise_accuracy" or k means."""
     sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
@@ -87,7 +87,7 @@ def accuracy_set_size(
     if is_integer(size) and 2 <= size <= n_classes:
         return int(size)
     raise ValueError(
-        f"statistic={brief(statistic)} is not known; use {known} or a set size from 2 "
+        f"statistic={brief(statistic)} is not known; use {words} or a set size from 2 "
         f"to {n_classes}"
     )
 

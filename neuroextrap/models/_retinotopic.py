@@ -155,6 +155,6 @@ class RetinotopicFeatures(NamedFeatures, TransformerMixin, BaseEstimator):
             for grid in [[len(centers) for centers, _ in self._windows(width)]]
             for kind in kinds
         ]
-        known = described(self._blocks)
+        descriptions = described(self._blocks)
         for name in ("feature_kinds_", "feature_widths_", "feature_positions_"):
-            setattr(self, name, known[name])
+            setattr(self, name, descriptions[name])

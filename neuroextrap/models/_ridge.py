@@ -279,8 +279,8 @@ class RidgeEncoder(LinearEncoder):
         search = BandGradient(products.X, products.band, splits)
         for target, y in enumerate(Y.T):
             start = self.band_weights_[target] / self.alpha_[target]
-            found = search.improved(y, start, self.gradient_steps)
-            scales, error, predictions, dual = found
+            improved = search.improved(y, start, self.gradient_steps)
+            scales, error, predictions, dual = improved
             if not error < self.cv_error_[target].min():
                 continue
             self.alpha_[target] = 1 / scales.sum()

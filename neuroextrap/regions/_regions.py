@@ -369,12 +369,12 @@ def _collected(near: Callable, centers: Any, width: int, n_features: int) -> csr
     centers = check_centers(centers, n_features)
     counts, members = [], np.empty(0, dtype=np.int32)
     for start in range(0, len(centers), width):
-        sizes, found = near(centers[start : start + width])
+        sizes, near_members = near(centers[start : start + width])
         counts.append(sizes)
         used = len(members)
-        check_n_pairs(used + len(found))
-        members.resize(used + len(found), refcheck=False)
-        members[used:] = found
+        check_n_pairs(used + len(near_members))
+        members.resize(used + len(near_members), refcheck=False)
+        members[used:] = near_members
     return rows_to_regions(members, np.concatenate(counts), n_features)
 
 

@@ -126,7 +126,7 @@ def continuous_page(maps, title=None, **options):
 def confound_summary(maps):
     """Return what ``trial_confound`` found, as one paragraph of plain text."""
     content = _Shown("confound")
-    about, *_ = _known(maps, _view_of(maps, content), content)
+    about, *_ = _content_of(maps, _view_of(maps, content), content)
     return " ".join(each.unescape() for each in sentences("confound_found", **about))
 
 
@@ -152,7 +152,7 @@ class _Shown(NamedTuple):
 def _region_page(maps, title, content, *, n_peaks=10, bg_img=None, atlas=None):
     """Make the page that shows maps of regions as _Shown says."""
     view = _view_of(maps, content)
-    about, rows, peaks = _known(maps, view, content, n_peaks, atlas)
+    about, rows, peaks = _content_of(maps, view, content, n_peaks, atlas)
     background = choose_background(maps.masker_, bg_img, maps.bg_img_)
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background)
@@ -184,7 +184,7 @@ def _figure_of(pictures, name, p_value, p_value_fwe):
     return replace(pictures, view=view).figure(name)
 
 
-def _known(maps, view, content, n_peaks=1, atlas=None):
+def _content_of(maps, view, content, n_peaks=1, atlas=None):
     """Return what words say, the strongest regions, and a table of them."""
     scores, places, by = view.scores, maps.places_, content.by
     names = maps.names_ if hasattr(maps, "names_") else maps.choice_.names

@@ -292,8 +292,8 @@ def rearrangement_test(
         progress=progress,
     )
     statistic = scorer.heights(observed)
-    found = corrections.compared(statistic)
-    bounds = DiscoveryBounds.of(found, total.largest, 1 - _pvalues.LEVEL)
+    compared = corrections.compared(statistic)
+    bounds = DiscoveryBounds.of(compared, total.largest, 1 - _pvalues.LEVEL)
     maps = {scorer.name: statistic, **total.p_values()}
     maxima = scorer.heights(total.counts.maxima)
     if not arrangements.are_all:

@@ -62,15 +62,15 @@ def population_accuracy_lower_bound(
             total += betting_gains(row / mean)
         return np.asarray(logsumexp(total, axis=0))
 
-    known = np.isfinite(flat.sum(axis=0))
+    finite = np.isfinite(flat.sum(axis=0))
     if chance is not None:
-        log_e_values = log_e_value(np.full(len(known), float(chance)))[known]
+        log_e_values = log_e_value(np.full(len(finite), float(chance)))[finite]
         with np.errstate(over="ignore"):
             rates = e_value_false_discovery_rate(np.exp(log_e_values))
         n_selected = max(1, int((rates <= 1 - confidence_level).sum()))
         goal = np.log(max(1, len(rates)) / (1 - confidence_level) / n_selected)
     bound = _largest_mean(log_e_value, goal, flat.shape[1])
-    return np.where(known, bound, np.nan).reshape(values.shape[1:])
+    return np.where(finite, bound, np.nan).reshape(values.shape[1:])
 
 
 def betting_gains(ratio: FloatArray) -> FloatArray:
@@ -108,8 +108,8 @@ def subjects_accuracy_lower_bound(
         return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(bets[0].size))
 
     bound = _largest_mean(log_e_value, goal, len(rows))
-    known = ~np.isnan(rows).any(axis=(1, 2))
-    return np.where(known, bound, np.nan).reshape(gained.shape[:-2])
+    finite = ~np.isnan(rows).any(axis=(1, 2))
+    return np.where(finite, bound, np.nan).reshape(gained.shape[:-2])
 
 
 def _log_largest(

@@ -225,14 +225,14 @@ class DiscoveryBounds:
         Ranks that a part of a run lacks (-inf) are left out. Statistics without limit
         are cut at the largest finite one, observed or permuted: the same in all maps.
         """
-        known = ~np.isnan(scores)
+        is_tested = ~np.isnan(scores)
         if largest is None or len(largest) < fewest_permutations(confidence_level):
             return None
         largest = largest[:, ~np.isneginf(largest).any(axis=0)]
-        if not largest.size or not known.any() or largest.dtype != np.float64:
+        if not largest.size or not is_tested.any() or largest.dtype != np.float64:
             return None
         values, regions = unpacked_largest(largest)
-        finite = [each[np.isfinite(each)] for each in (values, scores[known])]
+        finite = [each[np.isfinite(each)] for each in (values, scores[is_tested])]
         most = max((each.max() for each in finite if each.size), default=0.0)
         values = np.minimum(values, values.dtype.type(most))
         scores = np.minimum(scores, most)
@@ -241,13 +241,13 @@ class DiscoveryBounds:
 
     def count(self, chosen: NDArray[np.bool_] | None = None) -> int:
         """Return how many of the chosen regions (None: of all) are informative."""
-        return true_discoveries(self._known(chosen), self.thresholds)
+        return true_discoveries(self._tested(chosen), self.thresholds)
 
     def curve(
         self, chosen: NDArray[np.bool_] | None = None
     ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
         """Return distinct levels, largest first, regions that reach each, true ones."""
-        scores, n_true = _counts_of_strongest(self._known(chosen), self.thresholds)
+        scores, n_true = _counts_of_strongest(self._tested(chosen), self.thresholds)
         last = np.append(scores[1:] < scores[:-1], np.ones(min(1, len(scores)), bool))
         return scores[last], np.flatnonzero(last) + 1, n_true[last]
 
@@ -261,7 +261,7 @@ class DiscoveryBounds:
         proportions[finite] = best[place]
         return proportions
 
-    def _known(self, chosen: NDArray[np.bool_] | None) -> FloatArray:
+    def _tested(self, chosen: NDArray[np.bool_] | None) -> FloatArray:
         """Return the statistics of the chosen regions that were analyzed."""
         scores = self.scores if chosen is None else self.scores[chosen]
         return scores[~np.isnan(scores)]

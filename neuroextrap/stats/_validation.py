@@ -110,8 +110,8 @@ def check_flags(**flags: Any) -> None:
 
 def check_flags_of(estimator: Any) -> None:
     """Check each parameter of a class whose default is True or False."""
-    known = inspect.signature(type(estimator)).parameters.values()
-    names = [each.name for each in known if isinstance(each.default, bool)]
+    parameters = inspect.signature(type(estimator)).parameters.values()
+    names = [each.name for each in parameters if isinstance(each.default, bool)]
     check_flags(**{name: getattr(estimator, name) for name in names})
 
 

@@ -119,8 +119,8 @@ class InnerFolds:
             n_together = max(1, _PAIRS // len(labelings.codes[0]) ** 2)
             starts = range(0, labelings.n_labelings, n_together)
             parts = [labelings.codes[i : i + n_together].T for i in starts]
-            found = [self._chosen(np.ascontiguousarray(part)) for part in parts]
-            self._last = labelings, np.concatenate(found, axis=2)
+            numbers = [self._chosen(np.ascontiguousarray(part)) for part in parts]
+            self._last = labelings, np.concatenate(numbers, axis=2)
         return self._last[1]
 
     def _chosen(self, codes: np.ndarray) -> np.ndarray:
@@ -194,9 +194,9 @@ class RidgeMargins(LDAMargins):
         grows = not all(group.inverses for group in fits.operators)
         if path != "class sums" or grows:
             return super().margins(state, labelings)
-        found = labelings.keep("by balance", partial(_by_balance, labelings, design))
+        balances = labelings.keep("by balance", partial(_by_balance, labelings, design))
         parts = []
-        for columns, some, balanced in found:
+        for columns, some, balanced in balances:
             make = self._equal_margins if balanced else super().margins
             parts.append((columns, make(state, some)))
         if len(parts) == 1:
@@ -217,11 +217,11 @@ class RidgeMargins(LDAMargins):
         K, B, n_test = labelings.n_classes, labelings.n_labelings, len(design.test)
         margins = np.empty((n_regions, B, K, n_test), fits.dtype)
         for tables, group in zip(kept["tables"], fits.operators, strict=True):
-            alone = len(tables) == n_regions
+            every_region = len(tables) == n_regions
             some = len(tables), B, K, n_test
-            own = margins if alone else np.empty(some, group.dtype)
+            own = margins if every_region else np.empty(some, group.dtype)
             fill_sums(tables, sorted_samples(labelings), own)
-            if not alone:
+            if not every_region:
                 margins[group.regions] = own
         for place, linear in zip(fits.linear, self.linear(state), strict=True):
             out = margins[place].transpose(2, 1, 0)

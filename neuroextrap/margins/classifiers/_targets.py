@@ -175,8 +175,8 @@ class TargetMargins(MarginKernel):
         products = np.einsum("sic,ic->sc", decoded, true)
         squares = np.einsum("sic,sic->sc", decoded, decoded)
         squares -= np.square(decoded.sum(axis=1)) / n_test
-        known = squares > 0
-        values = np.where(known, products, 0) / np.sqrt(np.where(known, squares, 1))
+        varies = squares > 0
+        values = np.where(varies, products, 0) / np.sqrt(np.where(varies, squares, 1))
         return values.reshape(n_regions, B, n_columns).mean(axis=2, dtype=float)
 
     def decoded(self, x: np.ndarray, plan: Any) -> np.ndarray:

@@ -79,8 +79,8 @@ class Progress:
             left = (now - begin) / (done - first) * (total - done)
             rest = f", {clock(left)} left"
         text = "%d of %d %s (%d%%), %s elapsed%s"
-        known = done, total, self.unit, 100 * done // total, clock(now - self._start)
-        logger.log(self.level, text, *known, rest)
+        values = done, total, self.unit, 100 * done // total, clock(now - self._start)
+        logger.log(self.level, text, *values, rest)
 
 
 def clock(seconds: float) -> str:

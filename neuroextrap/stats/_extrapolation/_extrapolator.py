@@ -129,8 +129,8 @@ class AccuracyExtrapolator(PredictionIntervals):
 
     def __repr__(self) -> str:
         """Write the constructor call."""
-        shown = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        return f"{type(self).__name__}(method={self.method!r}{shown})"
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"{type(self).__name__}(method={self.method!r}{options})"
 
     def fit(self, margins: ArrayLike, y_true: ArrayLike) -> AccuracyExtrapolator:
         """Fit to the scores of every test point for every class.

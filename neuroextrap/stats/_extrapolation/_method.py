@@ -30,14 +30,14 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
 
 
 def fill_in_measured(
-    accuracy: np.ndarray, wins: np.ndarray, set_sizes: np.ndarray, known: np.ndarray
+    accuracy: np.ndarray, wins: np.ndarray, set_sizes: np.ndarray, measured: np.ndarray
 ) -> np.ndarray:
-    """Put the measured curve, linear between sizes, where `known` (n_sizes,)."""
-    if known.any():
-        sizes, below = set_sizes[known], np.floor(set_sizes[known])
+    """Put the measured curve, linear between sizes, where `measured` (n_sizes,)."""
+    if measured.any():
+        sizes, below = set_sizes[measured], np.floor(set_sizes[measured])
         ends = np.r_[below, np.ceil(sizes)].astype(int)
         low, high = np.split(average_accuracy(wins, ends), 2, axis=-1)
-        accuracy[..., known] = low + (sizes - below) * (high - low)
+        accuracy[..., measured] = low + (sizes - below) * (high - low)
     return accuracy
 
 
