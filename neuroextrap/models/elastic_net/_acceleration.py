@@ -202,8 +202,7 @@ def subtract_rows(target, scales, rows, which, start):
 
 @_compile
 def solve_positive(matrix, right):
-    """Solve a positive definite system in place of `right`."""
-    # Cholesky; both triangular solves run along rows
+    """Solve a positive definite system in place of `right`, along rows (Cholesky)."""
     lower = np.linalg.cholesky(matrix)
     for i in range(right.size):
         right[i] = (right[i] - np.dot(lower[i, :i], right[:i])) / lower[i, i]
