@@ -15,7 +15,9 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._ridge_folds import BandGradient
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._acceleration import (
+    anderson_weights,
     conjugate_gradients,
+    newton_target,
     objective,
     polish,
     relative_gap,

@@ -18,11 +18,13 @@ from tests.models.seam import (
     ElasticNetEncoder,
     Solver,
     all_samples,
+    anderson_weights,
     choose_solver,
     cross_validated_elastic_net,
     encoder_splits,
     fold_grams,
     grid_walk,
+    newton_target,
     polish,
     prepare_targets,
     relative_gap,
@@ -281,6 +283,27 @@ def test_conjugate_gradients_solve_the_system_of_a_support():
     left = right - system @ step
     assert 0 < np.linalg.norm(left) <= 0.1 * np.linalg.norm(right)
     np.testing.assert_allclose(change, gram[:, support] @ step, rtol=1e-10, atol=1e-10)
+
+
+def test_mixed_iterates_have_the_smallest_step():
+    iterates = np.random.default_rng(0).normal(size=(6, 40)).cumsum(axis=0)
+    weights, steps = anderson_weights(iterates), np.diff(iterates, axis=0)
+    assert weights.sum() == pytest.approx(1)
+    # by elimination of the last weight: least squares without a constraint
+    free = np.linalg.lstsq((steps[:-1] - steps[-1]).T, -steps[-1], rcond=None)[0]
+    np.testing.assert_allclose(weights, np.r_[free, 1 - free.sum()], rtol=1e-8)
+
+
+def test_a_newton_step_solves_the_system_of_the_signs():
+    rng = np.random.default_rng(0)
+    x, l1, l2 = rng.normal(size=(30, 5)), 0.5, 0.3
+    y = x @ np.array([2.0, -3.0, 4.0, -2.0, 0.0])
+    start = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    gram, products = x.T @ x, x.T @ y
+    exact = np.linalg.solve(gram + l2 * np.eye(5), products - l1 * np.sign(start))
+    solved = newton_target(gram.copy(), products, start, l1, l2)
+    assert exact[4] < 0 == solved[4]  # it would flip its sign
+    np.testing.assert_allclose(solved[:4], exact[:4], rtol=1e-12)
 
 
 def test_polish_finds_the_minimum_from_a_poor_start():
