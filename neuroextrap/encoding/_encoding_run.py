@@ -107,8 +107,8 @@ class EncodingRun(RegionRun):
 
     def log_likelihoods(self, region):
         """Return calibrated log likelihoods (n_test, K), up to a constant."""
-        learned = self.test.folds is not None or getattr(self.training, "model", None)
-        if learned is None:
+        source = self.test.folds is not None or getattr(self.training, "model", None)
+        if source is None:
             raise ValueError(
                 "the encoder was not saved with the results (only those of this "
                 "package and of sklearn.linear_model are), and posteriors train it on "
