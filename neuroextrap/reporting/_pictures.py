@@ -258,7 +258,7 @@ def gray_png(data):
     from PIL import Image
 
     image = Image.open(io.BytesIO(data)).convert("RGBA")
-    colors = image.getcolors()  # None of more than 256
+    colors: Any = image.getcolors()  # None of more than 256
     if colors is None or any(len({*rgb}) > 1 or a < 255 for _, (*rgb, a) in colors):
         return data
     return _written(image.getchannel("R"))
