@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from nilearn.datasets import load_fsaverage
 from nilearn.surface import InMemoryMesh, PolyMesh
 
 
 @pytest.fixture(scope="session")
 def occipital_mesh():
     """Both hemispheres of fsaverage5 behind y = -80 mm, of 631 and 574 vertices."""
+    from nilearn.datasets import load_fsaverage
+
     mesh = load_fsaverage("fsaverage5")["pial"]
     return PolyMesh(**{side: _behind(part, -80) for side, part in mesh.parts.items()})
 
