@@ -449,7 +449,7 @@ def sessions_of_single_samples(seed):
     ],
 )
 def test_samples_that_come_again_in_all_runs_are_no_versions(make):
-    for seed in range(20):
+    for seed in range(8):
         X, y, runs = make(seed)
         assert matched_runs(*beyond(X, y, runs)) is None
 
@@ -514,7 +514,7 @@ def trend_of_all_runs(rng):
     ],
 )
 def test_runs_of_one_order_are_no_versions_of_each_other(make, n_runs):
-    for seed in range(20):
+    for seed in range(8):
         X, n = make(np.random.default_rng(seed)), 8 * n_runs
         for y in (SORTED, np.tile(random_order(seed)[:8], 6)):
             assert matched_runs(*beyond(X[:n], y[:n], RUNS[:n])) is None
