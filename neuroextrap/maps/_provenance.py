@@ -1,7 +1,6 @@
 """Where results come from: BIDS data sets, files, hashes, the call."""
 
 import functools
-import functools
 import hashlib
 import json
 import os
