@@ -19,14 +19,15 @@ examples:
 _OPTIONS = """
 [input]
 scans: path TSV required: table with one row for each scan (see --help-all)
+mask: path IMG first: brain mask (default: computed from the images)
+imgs: paths IMG first: 3-D or 4-D images of scans
+array: path NPY first: .npy of scans x features
+[samples]
 labels: texts COLUMN first = ['trial_type']:
     columns of labels, one curve for each; 'agnostic' labels every scan of a subject by
     its position (default: trial_type)
 groups: text COLUMN first = 'subject': column of subjects or runs
 exclude: texts NAME = []: labels whose scans are left out (default: none)
-mask: path IMG first: brain mask (default: computed from the images)
-imgs: paths IMG first: 3-D or 4-D images of scans
-array: path NPY first: .npy of scans x features
 [model]
 n_components: whole P: number of principal components (default: scans per subject)
 basis: one_of svd|generalizable = 'svd':
@@ -47,6 +48,7 @@ train_sizes: wholes N first:
     numbers of training subjects (default: all sizes that leave twice as many residual
     degrees of freedom as components)
 n_splits: whole N first = 150: number of random splits at every size
+[resources]
 random_state: whole SEED = 0: seed of the splits
 n_jobs: whole N = 1: number of workers
 + dry_run
@@ -72,10 +74,6 @@ _HEADINGS = {
     "baseline_error_rate": "baseline",
     "reproducibility": "reproducibility",
 }
-_PARAMETERS = (
-    "center scale pattern prior_weight train_sizes n_splits labels groups exclude"
-)
-"""Options that curves depend on."""
 
 
 def run(args):
@@ -92,7 +90,7 @@ def run(args):
     maps: tuple[dict, dict] = {}, {}
     if samples.masker is not None:
         maps = _maps(output, samples, labels, curve.keywords)
-    options = {name: getattr(args, name) for name in _PARAMETERS.split()}
+    options = _given(args, "samples") | _given(args, "curve")
     options["classifier"] = curve.keywords["classifier"]
     about = {"parameters": options, "random_state": args.random_state}
     return _written(output, curves, maps, inputs=data | labels, **about)
@@ -112,13 +110,16 @@ def _curve(args, data):
         information_learning_curve,
     )
 
-    options = read_groups(_OPTIONS)
-    given, how = (
-        {name: each.value(getattr(args, name)) for name, each in options[of].items()}
-        for of in ("model", "curve")
-    )
-    model, _ = CanonicalVariates(**given), how.pop("dry_run")
+    model = CanonicalVariates(**_given(args, "model"))
+    how = _given(args, "curve") | _given(args, "resources")
+    del how["dry_run"]
     return partial(information_learning_curve, classifier=model, **data, **how)
+
+
+def _given(args, section):
+    """Return the values of the options in a section of help, by name."""
+    options = read_groups(_OPTIONS)[section].items()
+    return {name: option.value(getattr(args, name)) for name, option in options}
 
 
 def _cost(curve, labels):

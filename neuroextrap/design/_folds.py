@@ -101,14 +101,17 @@ def means_of(values, codes):
 
 def members(codes, n_codes=None, dtype=float):
     """Return which rows have a code, a sparse array of shape (n_codes, n_rows)."""
-    entries = np.ones(len(codes), dtype), (codes, range(len(codes)))
-    shape = codes.max() + 1 if n_codes is None else n_codes, len(codes)
-    return scipy.sparse.csr_array(entries, shape)
+    n_codes = codes.max() + 1 if n_codes is None else n_codes
+    ends = np.cumsum(np.bincount(codes, minlength=n_codes))
+    entries = np.ones(len(codes), dtype), np.argsort(codes, kind="stable"), [0, *ends]
+    return scipy.sparse.csr_array(entries, (n_codes, len(codes)))
 
 
 def counts_of(first, second):
     """Return how often codes come together, int of shape (n_first, n_second)."""
-    return (members(first) @ members(second).T).toarray().astype(int)
+    counts = np.zeros((first.max() + 1, second.max() + 1), dtype=int)
+    np.add.at(counts, (first, second), 1)
+    return counts
 
 
 def some_columns(X, most):

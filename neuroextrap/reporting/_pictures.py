@@ -249,24 +249,19 @@ def few_colors(data):
     image = Image.open(io.BytesIO(data)).convert("RGBA")
     if image.getextrema()[-1] != _OPAQUE:
         return _written(image.quantize(256, Image.Quantize.FASTOCTREE))
-    opaque = image.convert("RGB").quantize(
-        256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
-    )
-    return _written(opaque)
+    best, plain = Image.Quantize.MAXCOVERAGE, Image.Dither.NONE
+    return _written(image.convert("RGB").quantize(256, best, dither=plain))
 
 
 def gray_png(data):
     """Return a PNG, one byte for every pixel if it is opaque and gray."""
-    from PIL import Image, ImageChops
+    from PIL import Image
 
     image = Image.open(io.BytesIO(data)).convert("RGBA")
-    red, green, blue, alpha = image.split()
-    differs = ImageChops.lighter(
-        ImageChops.difference(red, green), ImageChops.difference(red, blue)
-    )
-    if alpha.getextrema() != _OPAQUE or differs.getextrema() != (0, 0):
+    colors: Any = image.getcolors()  # None of more than 256
+    if colors is None or any(len({*rgb}) > 1 or a < 255 for _, (*rgb, a) in colors):
         return data
-    return _written(red)
+    return _written(image.getchannel("R"))
 
 
 def _written(image):
@@ -338,10 +333,9 @@ def _outlined_mask(masker):
 
     mask, affine = _framed(mask_lattice(masker)[0], masker)
     img = _fine(Nifti1Image(mask.astype(np.float32), affine))
-    mask = img.get_fdata() > 0
+    mask = np.asarray(img.dataobj) > 0
     inside = binary_erosion(mask, border_value=1)
-    shade = np.where(inside, 2.0, mask).astype(np.float32)
-    return Nifti1Image(shade, img.affine)
+    return Nifti1Image(mask + inside.astype(np.float32), img.affine)
 
 
 def _fine(img):

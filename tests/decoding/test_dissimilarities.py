@@ -151,7 +151,7 @@ def test_halves_of_runs_are_disjoint_and_all_different():
 def test_the_noise_ceiling_is_what_the_truth_reaches(method):
     truths, ceilings = [], []
     rng = np.random.default_rng(0)
-    for seed in range(40):
+    for seed in range(14):
         patterns = 0.6 * rng.normal(size=(8, 30))
         _, y, runs = simulate(n_classes=8, n_runs=8, seed=seed)
         X = patterns[y] + rng.normal(size=(len(y), 30))

@@ -17,6 +17,7 @@ from tests.analyses import searchlight_of
 from tests.decoding.seam import (
     BoundOptions,
     Labels,
+    _plan,
     bound_set_sizes,
     forward_tests,
     make_design,
@@ -234,14 +235,16 @@ def test_runs_may_be_added_after_looking_at_chronological_e_values(
 @pytest.mark.filterwarnings("ignore:classes are unequal")
 @pytest.mark.filterwarnings("ignore:some classes come earlier in runs")
 @pytest.mark.parametrize(
-    ("classifier", "first", "n_features"),
+    ("classifier", "first", "n_features", "looks"),
     [
-        *((name, 2, 8) for name in BUILT_IN),
-        *((name, 4, 130) for name in BUILT_IN),
-        (GaussianNB(), 4, 8),
+        *((name, 2, 8, (5, 24, 28)) for name in BUILT_IN),
+        *((name, 4, 130, (5, 24, 28)) for name in BUILT_IN),
+        (GaussianNB(), 4, 8, (5, 10)),  # fitted fold by fold
     ],
 )
-def test_the_same_e_value_goes_on_when_runs_are_added(classifier, first, n_features):
+def test_the_same_e_value_goes_on_when_runs_are_added(
+    classifier, first, n_features, looks
+):
     """Also beyond 24 runs, and where runs lack a class."""
     rng = np.random.default_rng(3)
     y, runs = np.tile([0, 1, 2] * 2, 28), np.repeat(np.arange(28), 6)
@@ -253,7 +256,7 @@ def test_the_same_e_value_goes_on_when_runs_are_added(classifier, first, n_featu
         bounds=Bounds(e_value_order="chronological", first_tested_run=first),
     )
     grown = np.empty(0)
-    for n_runs in (5, 8, 24, 28):
+    for n_runs in looks:
         now = runs < n_runs
         fitted = light.fit(x[now], y[now], groups=runs[now])
         tests = fitted.results_.forward
@@ -267,7 +270,7 @@ def test_the_same_e_value_goes_on_when_runs_are_added(classifier, first, n_featu
         )
         np.testing.assert_allclose(fitted.region_scores_["e_value"], expected)
         grown = counts
-    assert len(grown) > 12
+    assert len(grown) >= looks[-1] / 2
 
 
 @pytest.mark.parametrize(
@@ -320,10 +323,13 @@ def test_folders_and_levels_need_no_new_fit(tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "n_permutations"), [("nearest_centroid", 9), ("lda", 0)]
 )
-def test_shards_and_workers_change_nothing(estimator, n_permutations, tmp_path):
-    x, y, runs = samples(n_features=140)
+def test_shards_and_workers_change_nothing(
+    estimator, n_permutations, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 10)  # three tasks
+    x, y, runs = samples()
     options = {
-        "regions": windows(140),
+        "regions": windows(),
         "estimator": estimator,
         "n_permutations": n_permutations,
     }

@@ -105,13 +105,14 @@ def test_within_runs_needs_runs_and_a_known_word():
         IdentificationSearchLight(within_runs="scale").fit(X, y, groups=runs)
 
 
-@pytest.mark.parametrize("exponent", [-100, -80, 0, 60, 100])
+@pytest.mark.parametrize("exponent", [-100, -80, 60, 100])
 @pytest.mark.parametrize("estimator", ["nearest_centroid", "gaussian_nb", "lda"])
 def test_units_do_not_matter(exponent, estimator):
     """Samples of SD 1e-25 once gave exact chance."""
     X, y, runs = samples()
-    plain = IdentificationSearchLight(estimator=estimator).fit(X, y, groups=runs)
-    scaled = IdentificationSearchLight(estimator=estimator)
+    options = {"estimator": estimator, "bounds": None}
+    plain = IdentificationSearchLight(**options).fit(X, y, groups=runs)
+    scaled = IdentificationSearchLight(**options)
     scaled.fit(np.ldexp(X, exponent), y, groups=runs)
     np.testing.assert_array_equal(plain.wins_, scaled.wins_)
 

@@ -151,7 +151,8 @@ def test_p_values_equal_those_of_separate_fits(statistic, pairs):
         y, runs, X = np.repeat(y, 2), np.repeat(runs, 2), np.repeat(X, 2, axis=0)
         X, blocks = X + rng.normal(size=X.shape), np.repeat(blocks, 2)
     options = {
-        "n_permutations": 60,
+        "n_permutations": 30,
+        "bounds": None,
         "statistic": statistic,
         "random_state": 5,
         "blocks": blocks if pairs else None,
@@ -174,7 +175,7 @@ def test_p_values_equal_those_of_separate_fits(statistic, pairs):
     D = (np.array(outcomes[0]) - outcomes[1:]) / len(y)
     D = np.stack([D[:, blocks == b].sum(axis=1) for b in range(32)], axis=1)
     expected = stats.paired_sign_flip_test(
-        D, n_permutations=60, two_sided=False, random_state=5
+        D, n_permutations=30, two_sided=False, random_state=5
     )
     for kind in ("p_value", "p_value_fwe"):
         flipped = np.maximum(getattr(expected, kind), p[0])

@@ -230,7 +230,7 @@ def of_images(brain):
 
     def light(**options):
         return IdentificationSearchLight(
-            mask, n_permutations=N_PERMUTATIONS, **{"radius": 12.0, **options}
+            mask, n_permutations=39, **{"radius": 12.0, **options}
         )
 
     lights = {

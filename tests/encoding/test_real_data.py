@@ -44,13 +44,19 @@ def _photographs(folder, prepare):
         return np.stack([np.asarray(prepare(i), dtype=np.float32) for i in opened])
 
 
-def _identify(v4, model, n_train, n_test, responses=None):
-    """Train on the first photographs and identify the last."""
-    photographs, measured = v4
-    responses = measured if responses is None else responses
-    train, test = slice(0, n_train), slice(1200 - n_test, 1200)
-    model = model.fit(photographs[train])
-    features = model.transform(photographs)
+@pytest.fixture(scope="module")
+def gabor_features(v4):
+    return _features(v4, GaborPyramid())
+
+
+def _features(v4, model):
+    """Features of all photographs by a model of the first 600."""
+    return model.fit(v4[0][:600]).transform(v4[0])
+
+
+def _identify(features, responses, n_test):
+    """Train on the first 600 photographs and identify the last."""
+    train, test = slice(0, 600), slice(1200 - n_test, 1200)
     found = EncodingIdentification(
         encoder=RidgeCV(np.logspace(1, 6, 11)), n_permutations=199
     )
@@ -59,8 +65,8 @@ def _identify(v4, model, n_train, n_test, responses=None):
 
 
 @pytest.fixture(scope="module")
-def gabor(v4):
-    return _identify(v4, GaborPyramid(), 600, 100)
+def gabor(v4, gabor_features):
+    return _identify(gabor_features, v4[1], 100)
 
 
 def test_gabor_model_identifies_photographs(gabor):
@@ -71,18 +77,18 @@ def test_gabor_model_identifies_photographs(gabor):
     assert gabor.extrapolator(0).set_size_at(accuracy=0.10) > 1000
 
 
-def test_gabor_model_beats_retinotopy_among_600_photographs(v4):
-    models = (GaborPyramid(), RetinotopicFeatures())
-    gabor, retinotopic = (_identify(v4, model, 600, 600) for model in models)
+def test_gabor_model_beats_retinotopy_among_600_photographs(v4, gabor_features):
+    both = gabor_features, _features(v4, RetinotopicFeatures())
+    gabor, retinotopic = (_identify(features, v4[1], 600) for features in both)
     found = compare_encoding_models(gabor, retinotopic)
     assert gabor.region_scores_["accuracy"][0] > 0.2  # chance 0.0017
     assert found["accuracy_difference"][0] > 0.05
     assert found["p_value"][0] == pytest.approx(1 / 1001)
 
 
-def test_shuffled_responses_are_at_chance(v4):
+def test_shuffled_responses_are_at_chance(v4, gabor_features):
     shuffled = np.random.default_rng(0).permutation(v4[1])
-    found = _identify(v4, GaborPyramid(), 600, 100, shuffled)
+    found = _identify(gabor_features, shuffled, 100)
     assert found.region_scores_["accuracy"][0] < 0.05
     assert found.region_scores_["p_value"][0] > 0.005
 

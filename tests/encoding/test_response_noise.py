@@ -297,11 +297,11 @@ def test_averages_are_averages_whoever_makes_them():
         model.identify(X[new], means, averaged=0)
 
 
-@pytest.mark.parametrize(("n_residuals", "noise"), [(40, 2.0), (400, 1.5)])
+@pytest.mark.parametrize(("n_residuals", "noise"), [(40, 2.0), (250, 1.5)])
 def test_posteriors_are_calibrated_where_the_covariance_is_wrong(n_residuals, noise):
     """Correlated noise of 60 voxels, taken to be independent."""
     right, confidence, plain = [], [], []
-    for seed in range(16):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         X, W = rng.normal(size=(n_residuals + 60, 4)), rng.normal(size=(4, 60))
         mixing = noise * rng.normal(size=(60, 60)) / np.arange(1, 61)[:, None] ** 0.5
@@ -338,19 +338,19 @@ def test_temperature_is_that_of_known_scales():
 def test_temperature_is_of_training_responses_identified_without_them():
     """Twin: encoder and covariance of nine tenths, made by public means."""
     rng = np.random.default_rng(6)
-    X, W = rng.normal(size=(80, 6)), rng.normal(size=(6, 10))
-    Y = X @ W + 3 * rng.normal(size=(80, 10))
-    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:60], Y[:60])
-    model.identify(X[60:], Y[60:])
+    X, W = rng.normal(size=(50, 6)), rng.normal(size=(6, 10))
+    Y = X @ W + 3 * rng.normal(size=(50, 10))
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:30], Y[:30])
+    model.identify(X[30:], Y[30:])
     margins = []
-    for fold in deal_folds(60, 10, 0):
-        rest = np.setdiff1d(np.arange(60), fold)
+    for fold in deal_folds(30, 10, 0):
+        rest = np.setdiff1d(np.arange(30), fold)
         part = EncodingIdentification(encoder=RidgeEncoder()).fit(X[rest], Y[rest])
         for stimulus in fold:  # and all but one of the candidates of the test
-            among = np.r_[stimulus, np.arange(61, 80)]
+            among = np.r_[stimulus, np.arange(31, 50)]
             part.identify(X[among[:1]], Y[[stimulus]], distractors=X[among[1:]])
             margins.append(part.region_margins(0))
-    learned = temperature(np.concatenate(margins), np.zeros(60, dtype=int), 10)
+    learned = temperature(np.concatenate(margins), np.zeros(30, dtype=int), 10)
     expected = softmax(model.region_margins(0) / learned, axis=1)
     np.testing.assert_allclose(model.posterior(0), expected, rtol=1e-4)
 

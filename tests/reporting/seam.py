@@ -13,7 +13,7 @@ from neuroextrap.images._loading import new_volume
 from neuroextrap.images._opening import space_code
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
-from neuroextrap.reporting import _page, _peaks
+from neuroextrap.reporting import _maps_section, _page, _peaks, _pictures, _viewer
 from neuroextrap.reporting._group_page import joined_view, make_group_page, read_group
 from neuroextrap.reporting._identification_page import (
     curve_axes,

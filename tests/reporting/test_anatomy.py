@@ -40,6 +40,7 @@ def _notes(page):
     return re.findall(r"not on the MNI template, because ([^;]*);", page)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_native_maps_lie_over_their_mean_and_say_so(native, caplog):
     with caplog.at_level("INFO", logger="neuroextrap"):
         page = native.generate_report().get_standalone()
@@ -52,6 +53,7 @@ def test_native_maps_lie_over_their_mean_and_say_so(native, caplog):
     assert "over the mean image" in said[0]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_user_can_ask_for_the_template_or_nothing(native):
     page = native.generate_report(bg_img="mni152").get_standalone()
     assert _glass(page)
@@ -61,12 +63,14 @@ def test_the_user_can_ask_for_the_template_or_nothing(native):
     assert not _notes(page)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_mni_maps_lie_on_the_template():
     page = _fit(4).generate_report().get_standalone()
     assert _glass(page)
     assert not _notes(page)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_signed_samples_have_no_anatomy():
     fitted = _fit(2, offset=0.0)
     assert fitted.bg_img_ is None

@@ -33,6 +33,7 @@ def arrays(difference, p_value, **parameters):
     return RegionMaps(scores, **known, **shown)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("difference", "p_value", "verdict"),
     [
@@ -59,6 +60,7 @@ def test_the_verdict_counts_what_survives(difference, p_value, verdict):
     assert ("equally good: with few" in page) == (not min(p_value) <= 0.05)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_survives_is_apart_from_trends_and_largest_first():
     page = arrays([0.1, -0.4, 0.2], [0.2, 0.01, 0.03]).generate_report().html
     regions = [int(n) for n in re.findall(r"<td[^>]*>region (\d)</td>", page)]
@@ -67,6 +69,7 @@ def test_what_survives_is_apart_from_trends_and_largest_first():
     assert "\N{MINUS SIGN}40" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_sided_comparisons_rank_what_they_tested():
     maps = arrays([0.1, -0.4, 0.2], [0.2, 1, 0.03], two_sided=False)
     page = maps.generate_report().html
@@ -102,6 +105,7 @@ def test_maps_are_read_with_the_sidecars_that_were_written(compared, tmp_path):
         read_maps(tmp_path)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_regions_of_an_atlas_have_names(atlas, brain):
     other = IdentificationSearchLight(
         brain.masker.mask_img_, labels_img=atlas.labels_img, estimator="ridge"
@@ -139,6 +143,7 @@ def test_surfaces_are_drawn(surface):
     assert page.html.count("data:image/png") == 3
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_encoding_models_are_reported():
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(120, 6)), rng.normal(size=(6, 20))

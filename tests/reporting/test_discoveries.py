@@ -105,6 +105,7 @@ def test_no_curve_where_the_bound_is_zero():
     assert "true_discovery_curve.svg" in discovery_curve(counted(some, 9))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_answers_for_all_regions_and_an_atlas(light):
     atlas = halves(light)
     page = unescape(dict(identification_sections(light, atlas=atlas))[HEADING])

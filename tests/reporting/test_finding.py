@@ -10,6 +10,7 @@ import scipy.ndimage
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import peak_table
+from tests.analyses import searchlight_of
 from tests.margins.seam import CLASSIFIERS
 from tests.reporting.seam import (
     curve_axes,
@@ -163,6 +164,7 @@ def test_sentence_figure_and_table_have_one_bound(fitted, sections):
     assert bounded > expected
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("seed", range(4))
 def test_no_sentence_or_table_states_more_than_a_bound(seed):
     fitted = _fit(seed, signal=1.5, n_runs=30, n_permutations=39)
@@ -186,6 +188,7 @@ def test_no_sentence_or_table_states_more_than_a_bound(seed):
     assert max(near) <= bits
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_is_said_to_be_nothing(nothing):
     finding = page_maps(nothing).finding
     assert nothing.region_scores_["p_value_fwe"].min() > 0.05  # of this seed
@@ -240,17 +243,19 @@ def test_peaks_that_do_not_survive_are_apart(fitted, sections):
 
 
 def test_regions_that_survive_come_first_whatever_the_statistic(brain):
-    light = IdentificationSearchLight(
+    light = searchlight_of(
         brain.masker.mask_img_,
         radius=16.0,
         statistic="implied_information",
         n_permutations=19,
+        stride=2,
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
     peaks = ranked_peaks(light, 6)
     order = light.region_scores_["implied_information"][peaks["region"]]
     assert np.all(np.diff(order) <= 0)
     survives = page_maps(light).finding.survives[peaks["region"].to_numpy()]
+    assert 0 < survives.sum() < 6  # of this seed: both kinds
     assert np.all(np.diff(survives.astype(int)) <= 0)
 
 

@@ -84,6 +84,7 @@ def test_clusters_are_those_of_nilearn(tested):
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_says_what_the_maps_say(tested, page_data, imgs):
     page = tested.generate_report("Ten <subjects>", left_out={"sub-99": "<no> maps"})
     text = page.get_standalone()
@@ -109,6 +110,7 @@ def test_the_page_says_what_the_maps_say(tested, page_data, imgs):
     np.testing.assert_allclose(shown["t"], tested["t"].get_fdata().ravel(), rtol=1e-5)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_atlas_names_the_peaks(tested):
     labels = np.ones(SHAPE, "uint8")
     labels[4:] = 2
@@ -122,6 +124,7 @@ def test_an_atlas_names_the_peaks(tested):
     assert "<i>left</i>" not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_survives(imgs):
     rng = np.random.default_rng(0)
     noise = [_volume(rng.normal(size=SHAPE)) for _ in range(8)]
@@ -137,10 +140,21 @@ def test_nothing_survives(imgs):
     assert "with 16 arrangements no p-value can be below .062." in text
 
 
-def test_prevalence_and_permuted_maps(imgs):
+@pytest.fixture(scope="module")
+def nulls():
+    """Maps of permuted labels of every subject."""
     rng = np.random.default_rng(1)
-    nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
-    found = prevalence_test(imgs, nulls, n_permutations=2000)
+    return [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
+
+
+@pytest.fixture(scope="module")
+def found(imgs, nulls):
+    """Where information prevails in the population."""
+    return prevalence_test(imgs, nulls, n_permutations=2000)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_prevalence_and_permuted_maps(imgs, nulls, found):
     text = found.generate_report().get_standalone()
     n = int((found["p_value_fwe"].get_fdata() <= 0.05).sum())
     assert f"at least one carries information in {n} of 336 voxels" in text
@@ -148,16 +162,14 @@ def test_prevalence_and_permuted_maps(imgs):
     assert percent > 0
     assert f"At least {percent}% of the population carry information" in text
     assert "Allefeld" in text
-    mean = group_permutation_test(imgs, nulls, n_permutations=2000)
+    mean = group_permutation_test(imgs, nulls, n_permutations=500)
     text = mean.generate_report().get_standalone()
     n = int((mean["p_value_fwe"].get_fdata() <= 0.05).sum())
     assert f"larger than permuted labels give in {n} of 336 voxels" in text
 
 
-def test_two_analyses_on_one_page(imgs, tested):
-    rng = np.random.default_rng(1)
-    nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
-    found = prevalence_test(imgs, nulls, n_permutations=2000)
+@pytest.mark.usefixtures("undrawn")
+def test_two_analyses_on_one_page(tested, found):
     first, second = read_group([tested, found])
     assert second.view.records["p_value_fwe"].name == "prevalence_p_value_fwe"
     for result, maps in ((first, tested), (second, found)):
@@ -176,6 +188,7 @@ def test_two_analyses_on_one_page(imgs, tested):
     assert text.count('href="../sub-03/func/page.html"') == 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_surfaces(surface, page_data):
     rng = np.random.default_rng(2)
     mesh = surface.maps_["accuracy"].mesh
@@ -247,6 +260,7 @@ def test_colors_are_white_at_zero_where_both_signs_are_strong(imgs, two_sided):
     assert (white.min() > 0.9) == two_sided
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("contrast", "null"),
     [("patients - controls", "0"), ("age", "0"), ("controls", "0.25"), (None, "0.25")],

@@ -70,6 +70,7 @@ def test_vacuous_average_bound_is_said_and_points_to_the_given_classes(page):
     assert "for the classes actually shown, use bayes_accuracy_bound." in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_bound_that_can_speak_is_not_called_vacuous():
     rng = np.random.default_rng(1)
     y, runs = np.tile(np.arange(60), 2), np.repeat([0, 1], 60)
@@ -79,6 +80,7 @@ def test_bound_that_can_speak_is_not_called_vacuous():
     assert "vacuous" not in light.generate_report().get_standalone()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_names_and_title_are_escaped(one_region):
     page = one_region.generate_report(title="<script>x</script> $title")
     page = page.get_standalone()
@@ -104,12 +106,14 @@ def test_files_and_regions_are_escaped(reports, tmp_path):
     assert "</script>left" not in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_arrays_have_no_maps_and_no_permutation_test(one_region):
     headings = [heading for heading, _ in identification_sections(one_region)]
     assert "Maps" not in headings
     assert "Permutation test" not in headings
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_read_back_are_reported_without_band(one_region, tmp_path):
     one_region.to_directory(tmp_path / "out")
     again = IdentificationSearchLight.from_directory(tmp_path / "out")

@@ -17,6 +17,7 @@ from neuroextrap.stats import AccuracyExtrapolator, average_accuracy_jackknife
 from tests.reporting.seam import curve_axes, identification_sections, mni152_template
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_surface_maps_are_drawn(surface):
     mesh = surface.masker_.mask_img_.mesh.parts["left"]
     before = mesh.coordinates.copy()
@@ -34,6 +35,7 @@ def test_nobody_is_warned_of_unknown_voxels(analysis, reports):
     assert "<figure" in str(report)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_maps_are_drawn_over_the_users_anatomy(fitted, monkeypatch):
     below = []
     monkeypatch.setattr(
@@ -73,6 +75,7 @@ def cube():
     return mask, Nifti1Image(data, mask.affine), y, runs
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_maps_without_anything_to_draw_are_said(cube):
     mask, imgs, y, runs = cube
     light = IdentificationSearchLight(mask, radius=6.0).fit(imgs, y, groups=runs)
@@ -83,6 +86,7 @@ def test_maps_without_anything_to_draw_are_said(cube):
     assert said in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_atlas_regions_are_listed_by_name(cube):
     mask, imgs, y, runs = cube
     labels = np.where(np.arange(6)[:, None, None] < 3, 1, 2) * np.ones(mask.shape)
@@ -105,6 +109,7 @@ def encoding():
     return model.identify(features[90:], responses[90:], groups=np.zeros(30))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_encoding_models_are_reported(encoding):
     page = encoding.generate_report().get_standalone()
     assert "Accuracy curves" in page
@@ -136,6 +141,7 @@ def test_curves_are_carried_on_beyond_the_classes_of_the_data(encoding, one_regi
     plt.close("all")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_curves_of_a_folder_are_carried_on_from_wins(tmp_path):
     rng = np.random.default_rng(0)
     y, runs = np.tile(np.arange(30), 4), np.repeat(np.arange(4), 30)
@@ -154,6 +160,7 @@ def test_curves_of_a_folder_are_carried_on_from_wins(tmp_path):
     assert "(auto, from win counts)" in section
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_curves_of_a_saved_model_are_carried_on_from_margins(encoding, tmp_path):
     encoding.to_directory(tmp_path / "results")
     read = EncodingIdentification.from_directory(tmp_path / "results")

@@ -40,6 +40,7 @@ def test_places_are_buttons_and_escaped():
     assert page.index('data-region="8"') > second > first
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_page_of_a_group():
     rng = np.random.default_rng(0)
     data = rng.normal(size=(8, 4, 4, 4))
@@ -49,6 +50,7 @@ def test_page_of_a_group():
     assert BUTTON in maps.generate_report().get_standalone()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_with_pyarrow(fitted):
     """Pandas then stores text in arrays of its own, without what marks HTML."""
     pytest.importorskip("pyarrow")

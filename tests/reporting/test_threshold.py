@@ -19,12 +19,6 @@ SHOWN = "document.querySelector('.nx-shown').textContent"
 LEVEL = "Number(document.querySelector('.nx-level').value)"
 
 
-def _open(browser, fitted, **kwargs):
-    page = viewer_html(fitted, **kwargs)
-    browser.open(page)
-    return page
-
-
 def _press(browser, selector, *keys):
     browser.value(f"document.querySelector({selector!r}).focus()")
     for key in keys:
@@ -48,8 +42,8 @@ def _n_shown(browser):
     return leading_count(browser.value(SHOWN))
 
 
-def test_the_slider_hides_more_and_more(browser, fitted):
-    _open(browser, fitted, bg_img=False)
+def test_the_slider_hides_more_and_more(browser, fitted, viewers):
+    browser.open(viewers("fitted", bg_img=False))
     views = [SLICES, *(GLASS.format(i) for i in range(3))]
     values = fitted.region_scores_["implied_information"]
     counts, levels = [], []
@@ -71,8 +65,8 @@ def test_the_slider_hides_more_and_more(browser, fitted):
     assert browser.requests() <= {"file", "data", "about"}
 
 
-def test_a_typed_threshold_is_exact(browser, fitted):
-    _open(browser, fitted, map_name="accuracy")
+def test_a_typed_threshold_is_exact(browser, fitted, viewers):
+    browser.open(viewers("fitted", map_name="accuracy"))
     values = fitted.region_scores_["accuracy"]
     assert "above 0.25" in browser.value(SHOWN)  # chance, with four classes
     assert _n_shown(browser) == (values > 0.25).sum()
@@ -85,8 +79,8 @@ def test_a_typed_threshold_is_exact(browser, fitted):
         assert _n_shown(browser) == (values > level).sum()
 
 
-def test_every_map_has_its_unit_and_first_threshold(browser, fitted):
-    _open(browser, fitted)
+def test_every_map_has_its_unit_and_first_threshold(browser, fitted, viewers):
+    browser.open(viewers("fitted"))
     menu = "document.querySelector('.nx-map')"
     names = browser.value(f"Array.from({menu}.options).map(o => o.text).join()")
     name_of = {record.label: name for name, record in MAPS.items()}
@@ -105,8 +99,8 @@ def test_every_map_has_its_unit_and_first_threshold(browser, fitted):
         assert ("family-wise" in what) == (name == "neg_log10_p_fwe")
 
 
-def test_small_p_values_are_the_strong_ones(browser, fitted):
-    _open(browser, fitted, map_name="p_value_fwe")
+def test_small_p_values_are_the_strong_ones(browser, fitted, viewers):
+    browser.open(viewers("fitted", map_name="p_value_fwe"))
     values = fitted.region_scores_["p_value_fwe"]
     assert "at or below 0.05" in browser.value(SHOWN)
     assert _n_shown(browser) == (values <= 0.05).sum() > 0
@@ -134,7 +128,9 @@ def test_the_glass_brain_has_every_voxel_in_its_place(browser, brain, place, pag
         brain.masker.mask_img_, radius=10.0, process_mask_img=_at(place, brain)
     )
     light.fit(brain.imgs, brain.y, groups=brain.runs)
-    data = page_data(_open(browser, light, map_name="n_voxels"))
+    page = viewer_html(light, map_name="n_voxels")
+    browser.open(page)
+    data = page_data(page)
     for view, (axis, across) in enumerate([(1, 2), (0, 2), (0, 1)]):
         frame = data["glass"]["xyz"[view]]
         centroid = browser.value(_CENTROID.replace("CANVAS", GLASS.format(view)))
@@ -153,8 +149,8 @@ def _at(place, brain):
     return Nifti1Image(one, mask.affine)
 
 
-def test_sliders_move_the_cuts_and_the_panel(browser, fitted):
-    _open(browser, fitted)
+def test_sliders_move_the_cuts_and_the_panel(browser, viewers):
+    browser.open(viewers("fitted"))
     places = "Array.from(document.querySelectorAll('.nx-slice + output')).map("
     places += "o => o.textContent).join()"
     before, panel = browser.value(places), browser.state()
@@ -169,8 +165,8 @@ def test_sliders_move_the_cuts_and_the_panel(browser, fitted):
     assert browser.complaints() == []
 
 
-def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted):
-    _open(browser, fitted)
+def test_a_slow_answer_does_not_move_the_sliders_back(browser, viewers):
+    browser.open(viewers("fitted"))
     browser.value("""(function () {
       var slider = document.querySelector('.nx-slice'), first = Number(slider.value);
       window.seen = [];
@@ -197,8 +193,9 @@ def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted):
     assert browser.value(second) == before
 
 
-def test_surfaces_are_colored_turned_and_clicked(browser, surface, page_data):
-    data = page_data(_open(browser, surface))
+def test_surfaces_are_colored_turned_and_clicked(browser, surface, viewers, page_data):
+    browser.open(viewers("surface"))
+    data = page_data(viewers("surface"))
     left = "document.querySelectorAll('.nx-mesh canvas')[0]"
     counts = []
     _press(browser, ".nx-threshold", "Home")

@@ -30,6 +30,7 @@ def _region_at(data, voxel):
     return data["region_of"][feature[0]] if len(feature) else -1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_voxel_leads_to_its_region(fitted, page_data):
     data = page_data(viewer_html(fitted, max_regions=10**6))
     mask_img = fitted.masker_.mask_img_
@@ -52,6 +53,7 @@ def test_every_voxel_leads_to_its_region(fitted, page_data):
     assert data["kept"] == data["analyzed"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
     values = fitted.region_scores_["implied_information"]
     page = viewer_html(fitted, max_regions=7)
@@ -63,6 +65,7 @@ def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
     assert f"the 7 strongest of {data['analyzed']:,} regions" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_it_starts_at_the_peak(fitted, page_data):
     data = page_data(viewer_html(fitted))
     peak = peak_table(fitted, n_peaks=1, statistic="implied_information")
@@ -71,6 +74,7 @@ def test_it_starts_at_the_peak(fitted, page_data):
     assert page_data(viewer_html(fitted, max_regions=1))["start"] == 0
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_smallest_p_values_are_the_strongest(fitted, page_data):
     data = page_data(viewer_html(fitted, map_name="p_value_fwe", max_regions=5))
     column = [c["label"] for c in data["columns"]].index("corrected p (family-wise)")
@@ -91,6 +95,7 @@ def test_page_is_a_report_without_network_or_third_parties(fitted):
     assert set(sources) == {"data:image/"}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pages_of_a_large_set_stay_small(page_data):
     n_classes, n_runs = 40, 2
     brain = simulate_brain(resolution=8, n_classes=n_classes, n_runs=n_runs)
@@ -113,6 +118,7 @@ def test_another_viewer_of_nilearn_is_told(fitted, monkeypatch):
     assert "does not call brainsprite any more" in str(viewer_page(fitted))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_says_when_nilearn_has_another_viewer(fitted, monkeypatch, caplog):
     monkeypatch.setattr(
         "nilearn.plotting.view_img", lambda *a, **k: SimpleNamespace(html="<body>")
@@ -122,10 +128,12 @@ def test_report_says_when_nilearn_has_another_viewer(fitted, monkeypatch, caplog
     assert "the report has no interactive viewer" in caplog.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_arrays_have_no_viewer_in_their_report(one_region):
     assert "Explore the maps" not in dict(identification_sections(one_region))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_all_atlas_regions_are_kept_and_names_escaped(atlas, page_data):
     page = viewer_html(atlas, max_regions=1)
     data = page_data(page)
@@ -139,6 +147,7 @@ def test_all_atlas_regions_are_kept_and_names_escaped(atlas, page_data):
     assert "all 4 regions" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_read_from_a_folder_shows_the_same(fitted, tmp_path, page_data):
     fitted.to_directory(tmp_path / "results")
     again = IdentificationSearchLight.from_directory(tmp_path / "results")

@@ -10,11 +10,10 @@ from nibabel.affines import apply_affine
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.reporting.seam import (
     MAPS,
-    fitted_background,
     make_page,
     viewer_html,
-    viewer_of_curves,
     viewer_page,
+    viewer_section,
 )
 
 
@@ -31,8 +30,8 @@ def _with_curves(data):
     return places[rows >= 0], rows[rows >= 0]
 
 
-def test_a_click_changes_the_curve(browser, fitted, tmp_path):
-    browser.open(viewer_html(fitted))
+def test_a_click_changes_the_curve(browser, fitted, viewers, tmp_path):
+    browser.open(viewers("fitted"))
     before = browser.state()
     box = browser.box("iframe")
     # the first pane is a sagittal slice: another place in it
@@ -54,8 +53,8 @@ def test_a_click_changes_the_curve(browser, fitted, tmp_path):
 
 
 @pytest.mark.parametrize("analysis", ["fitted", "atlas"])
-def test_script_finds_what_the_twin_finds(browser, analysis, request, page_data):
-    page = viewer_html(request.getfixturevalue(analysis), max_regions=200)
+def test_script_finds_what_the_twin_finds(browser, analysis, viewers, page_data):
+    page = viewers(analysis, max_regions=200)
     browser.open(page)
     data = page_data(page)
     rng = np.random.default_rng(0)
@@ -123,8 +122,8 @@ def test_two_classes_have_a_curve_of_one_point(browser, brain):
     assert re.fullmatch(r"264,[\d.]+", state["curve"])
 
 
-def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path, page_data):
-    page = viewer_html(oblique, bg_img=False)
+def test_turned_axes_lead_to_the_right_voxel(browser, viewers, tmp_path, page_data):
+    page = viewers("oblique", bg_img=False)
     data = page_data(page)
     spots = (0.1, 0.4), (0.5, 0.35), (0.8, 0.4)
     first, *others = _shown_at(browser, page, *spots)
@@ -141,8 +140,8 @@ def test_turned_axes_lead_to_the_right_voxel(browser, oblique, tmp_path, page_da
         assert float(shown["accuracy"]) == data["values"][row][column]
 
 
-def test_the_color_under_the_cross_is_the_number_shown(browser, oblique):
-    browser.open(viewer_html(oblique, bg_img=False))
+def test_the_color_under_the_cross_is_the_number_shown(browser, oblique, viewers):
+    browser.open(viewers("oblique", bg_img=False))
     browser.value("document.querySelector('.nx-threshold').focus()")
     browser.press("Home")  # all are drawn
     browser.settle()
@@ -170,15 +169,8 @@ def test_the_color_under_the_cross_is_the_number_shown(browser, oblique):
 
 
 def test_two_viewers_on_a_page_do_not_meddle(browser, fitted):
-    background = fitted_background(fitted, None)
-    sections = [
-        ("First", viewer_of_curves(fitted, background, max_regions=50)),
-        (
-            "Second",
-            viewer_of_curves(fitted, background, map_name="accuracy", max_regions=50),
-        ),
-    ]
-    page = make_page("Two", sections).get_standalone()
+    section = viewer_section(fitted, max_regions=50)
+    page = make_page("Two", [("First", section), ("Second", section)]).get_standalone()
     second = "document.querySelectorAll('.nx-place')[1].textContent"
     browser.open(page)
     before = browser.value(second)
@@ -190,23 +182,29 @@ def test_two_viewers_on_a_page_do_not_meddle(browser, fitted):
     assert browser.value(second) == before
 
 
-def test_a_saved_page_is_the_page_itself(browser, fitted, tmp_path):
+@pytest.fixture(scope="module")
+def small(fitted):
+    """A page of a viewer that keeps few curves."""
+    return viewer_page(fitted, max_regions=50)
+
+
+def test_a_saved_page_is_the_page_itself(browser, small, tmp_path):
     path = tmp_path / "saved.html"
-    viewer_page(fitted, max_regions=50).save_as_html(path)
+    small.save_as_html(path)
     browser.open(path)
     assert browser.state()["curve"] != ""
     assert browser.complaints() == []
 
 
-def test_a_notebook_shows_the_page_in_a_frame(browser, fitted):
-    browser.open(f"<body>{viewer_page(fitted, max_regions=50)._repr_html_()}</body>")
+def test_a_notebook_shows_the_page_in_a_frame(browser, small):
+    browser.open(f"<body>{small._repr_html_()}</body>")
     inside = "document.querySelector('iframe')?.contentDocument"
     browser.wait_for(f"{inside}?.querySelectorAll('.nx-numbers tr').length > 0")
     assert browser.complaints() == []
 
 
-def test_a_viewer_that_was_hidden_gets_its_height(browser, fitted):
-    page = viewer_html(fitted, max_regions=50)
+def test_a_viewer_that_was_hidden_gets_its_height(browser, viewers):
+    page = viewers("fitted", max_regions=200)
     page = page.replace('<div class="nx-viewer">', '<div class="nx-viewer" hidden>')
     browser.open(page)
     browser.value("document.querySelector('.nx-viewer').hidden = false")
