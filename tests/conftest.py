@@ -31,6 +31,15 @@ def real_data():
     return folder
 
 
+@pytest.fixture
+def undrawn():
+    """Pages have their words, tables and data, and pictures without a content."""
+    from tests.reporting.undrawn import pages_undrawn
+
+    with pages_undrawn():
+        yield
+
+
 def pytest_collection_finish():
     """Leave thousands of collected tests out of every later garbage collection."""
     gc.freeze()

@@ -93,7 +93,7 @@ LDA = LinearDiscriminantAnalysis(priors=[1 / 3] * 3)
 @pytest.mark.parametrize(
     ("make", "estimator", "classifier"),
     [
-        (simulate, "nearest_centroid", NearestCentroid()),
+        (functools.partial(simulate, n_runs=3), "nearest_centroid", NearestCentroid()),
         (functools.partial(unequal, n_classes=3, seed=1), LDA, LDA),
     ],
 )

@@ -79,7 +79,7 @@ def test_labels_permuted_within_runs_are_at_chance(slice_blocks):
     blocks, imgs, mask = slice_blocks
     rng = np.random.default_rng(0)
     means = []
-    for _ in range(20):
+    for _ in range(12):
         y = blocks.y.copy()
         for run in np.unique(blocks.runs):
             here = blocks.runs == run
@@ -87,7 +87,7 @@ def test_labels_permuted_within_runs_are_at_chance(slice_blocks):
         fitted = IdentificationSearchLight(mask, radius=12.0, bounds=None)
         fitted.fit(imgs, y, groups=blocks.runs)
         means.append(np.nanmean(fitted.maps_["accuracy"].get_fdata()))
-    error = np.std(means, ddof=1) / np.sqrt(20)
+    error = np.std(means, ddof=1) / np.sqrt(12)
     assert abs(np.mean(means) - 0.125) < 3.5 * error
     assert error < 0.01
 

@@ -257,7 +257,10 @@ def test_every_kind_of_finding_is_looked_for():
     kinds |= {name for name, _ in (CASES | AFTER_THE_WORK).values()}
     made = set()
     for path in Path(neuroextrap.__file__).parent.rglob("*.py"):
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        text = path.read_text(encoding="utf-8")
+        if "Finding(" not in text:
+            continue
+        nodes = list(ast.walk(ast.parse(text)))
         tuples = [n for n in nodes if isinstance(n, ast.Assign | ast.AnnAssign)]
         tuples = [n for n in tuples if isinstance(n.value, ast.Tuple)]
         for call in nodes:
@@ -449,7 +452,7 @@ def sessions_of_single_samples(seed):
     ],
 )
 def test_samples_that_come_again_in_all_runs_are_no_versions(make):
-    for seed in range(20):
+    for seed in range(8):
         X, y, runs = make(seed)
         assert matched_runs(*beyond(X, y, runs)) is None
 
@@ -514,7 +517,7 @@ def trend_of_all_runs(rng):
     ],
 )
 def test_runs_of_one_order_are_no_versions_of_each_other(make, n_runs):
-    for seed in range(20):
+    for seed in range(8):
         X, n = make(np.random.default_rng(seed)), 8 * n_runs
         for y in (SORTED, np.tile(random_order(seed)[:8], 6)):
             assert matched_runs(*beyond(X[:n], y[:n], RUNS[:n])) is None

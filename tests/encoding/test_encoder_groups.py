@@ -75,7 +75,7 @@ def test_penalties_are_not_chosen_on_repeats(repeated, name):
     assert len({*zip(groups, stimuli, strict=True)}) == len(set(groups)) == 24
     grouped = fit_encoder(encoder, X, Y, groups=groups)
     assert np.median(alpha(grouped)) > 30 * np.median(alpha(leaky))
-    model = EncodingIdentification(encoder=encoder, standardize=False).fit(X, Y)
+    model = EncodingIdentification(encoder=encoder, standardize=False, cv=2).fit(X, Y)
     np.testing.assert_allclose(alpha(model.encoder_), alpha(grouped), rtol=1e-6)
     assert any("keeps the repeats" in note for note in model._training.notes)
 
@@ -95,7 +95,7 @@ def test_a_search_in_folds_of_groups_is_what_scikit_learn_gives(repeated):
 def test_residuals_come_from_other_stimuli(repeated, name):
     X, Y, stimuli = repeated
     encoder = ENCODERS[name][0]
-    cv = GroupKFold(5)
+    cv = GroupKFold(3)
     found = out_of_fold_predictions(encoder, X, Y, groups=stimuli, cv=cv)
     for train, test in cv.split(X, Y, stimuli):
         groups = stimuli[train]

@@ -243,7 +243,7 @@ def test_a_voxel_without_noise_hides_no_other(noise):
     assert np.mean(right[::2]) > np.mean(right[1::2]) > 0.8
 
 
-def calibration(train, test, seeds=4, n_shown=6):
+def calibration(train, test, seeds=3, n_shown=6):
     """Accuracy and mean largest posterior where misfit and noise are Gaussian."""
     right, confidence = [], []
     for seed in range(seeds):

@@ -105,7 +105,7 @@ def test_perfect_subjects_are_no_more_than_perfect(n_runs):
     # weights of the folds may add up to a bit more than one
     y, runs = np.tile([0, 0, 1, 1], n_runs), np.arange(n_runs).repeat(4)
     rng, perfect = np.random.default_rng(n_runs), []
-    for _ in range(8):
+    for _ in range(6):
         X = rng.normal(size=(len(y), 3)) + 20 * y[:, np.newaxis]
         perfect.append(IdentificationSearchLight().fit(X, y, groups=runs))
     maps = group_information(perfect)
@@ -160,7 +160,7 @@ def test_what_differs_is_named(subjects):
 
 
 @pytest.mark.filterwarnings("ignore:accuracy differs between runs")
-@pytest.mark.parametrize("n_sets", [12, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_sets", [8, pytest.param(300, marks=pytest.mark.slow)])
 def test_nothing_is_claimed_where_there_is_nothing(n_sets):
     rng = np.random.default_rng(3)
     hits = {"population": 0, "subjects": 0}

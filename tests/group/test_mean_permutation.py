@@ -72,7 +72,7 @@ def test_batches_and_files_do_not_matter(monkeypatch, tmp_path):
     assert np.isnan(whole["p_value"][7])
 
 
-@pytest.mark.parametrize("n_sets", [60, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_sets", [40, pytest.param(1500, marks=pytest.mark.slow)])
 def test_the_level_holds(n_sets):
     rng = np.random.default_rng(2)
     hits = {"p_value_fwe": 0, "p_value_fwe_cluster_extent": 0}

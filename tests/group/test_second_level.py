@@ -340,7 +340,7 @@ def test_enhancement_equals_the_sum_over_many_small_steps():
     shape = (5, 6, 4)
     values = smooth_map(np.random.default_rng(11), shape)
     values[0, 0, :2] = values.max()  # a tie at the top
-    n_steps = 4000
+    n_steps = 1500
     step = values.max() / n_steps
     naive = np.zeros(shape)
     for height in (np.arange(n_steps) + 0.5) * step:
@@ -496,7 +496,7 @@ DESIGNS = {
 
 
 @pytest.mark.filterwarnings("ignore:variance_groups has a group of 7:UserWarning")
-@pytest.mark.parametrize("n_sets", [50, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_sets", [25, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_family_wise_level_holds(name, n_sets):
     rng = np.random.default_rng(18)
@@ -629,7 +629,7 @@ def test_faces_survive_every_correction_and_agree_with_nilearn(real_data):
     common = np.all([np.isfinite(d.get_fdata()) & (d.dataobj != 0) for d in data], 0)
     mask = nibabel.Nifti1Image(common.astype(np.int8), data[0].affine)
     maps = second_level_test(
-        faces, mask=mask, n_permutations=199, cluster_threshold=0.001, tfce=True
+        faces, mask=mask, n_permutations=199, cluster_threshold=0.001
     )
     to_voxel = np.linalg.inv(mask.affine)
     for peak in ((42, -51, -18), (-40, -51, -18)):

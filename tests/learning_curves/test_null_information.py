@@ -28,7 +28,7 @@ def _null_information(n_data_sets, prior_weight):
     return np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(n_data_sets)
 
 
-@pytest.mark.parametrize("n_data_sets", [8, pytest.param(80, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_data_sets", [5, pytest.param(80, marks=pytest.mark.slow)])
 def test_independent_labels(n_data_sets):
     raw, raw_error = _null_information(n_data_sets, None)
     shrunk, error = _null_information(n_data_sets, "cross-validated")

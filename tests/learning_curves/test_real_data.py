@@ -20,7 +20,7 @@ from neuroextrap.learning_curves import (
 from tests.learning_curves.seam import center_groups
 
 pytestmark = pytest.mark.real_data
-SPLITS = 20
+SPLITS = 8
 
 
 def _block_images(bold, labels, runs):
@@ -136,7 +136,7 @@ def test_finger_movements_of_all_hemispheres(real_data):
             "classifier": CanonicalVariates(n_components=8),
             "prior_weight": "cross-validated",
             "train_sizes": [3, 7],
-            "n_splits": 4,
+            "n_splits": 2,
             "pattern": None,
         }
         curves = {

@@ -15,6 +15,8 @@ from neuroextrap.learning_curves import (
     simulate_hierarchical_scans,
 )
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def curves():

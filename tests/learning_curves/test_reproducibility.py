@@ -59,9 +59,9 @@ def test_noise_does_not_reproduce():
         pattern_reproducibility(
             rng.standard_normal((40, 100)), y, groups, n_splits=10, pattern="canonical"
         ).mean[0]
-        for _ in range(30)
+        for _ in range(15)
     ]
-    assert abs(np.mean(means)) < 3 * np.std(means) / np.sqrt(30) + 1e-3
+    assert abs(np.mean(means)) < 3 * np.std(means) / np.sqrt(15) + 1e-3
 
 
 def test_reproducibility_stands_for_a_ratio_of_signal_to_noise():

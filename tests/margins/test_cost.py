@@ -24,12 +24,12 @@ _FACTOR = 4  # an estimate is at least the peak, and at most so many times the p
 
 
 def spheres():
-    """5,832 spheres of up to 57 voxels."""
-    mask = np.ones((18, 18, 18), dtype=bool)
+    """2,744 spheres of up to 57 voxels."""
+    mask = np.ones((14, 14, 14), dtype=bool)
     return lattice_spheres(mask, np.diag([3.0, 3, 3, 1]), 7.0)
 
 
-def slabs(n_regions, n_features=20_000):
+def slabs(n_regions, n_features=10_000):
     """Return an atlas; of one region, the whole mask."""
     owner = np.arange(n_features) * n_regions // n_features
     members = (np.ones(n_features, dtype=bool), (owner, np.arange(n_features)))
@@ -127,7 +127,7 @@ def test_regions_that_share_work_are_timed_together(monkeypatch):
 
 def test_two_workers_take_more_than_one_but_only_if_there_is_work_for_them():
     plan = make_plan("ridge", 8, 6, 2)
-    X = np.zeros((48, 20_000), dtype=np.float32)
+    X = np.zeros((48, 10_000), dtype=np.float32)
     for members, more in ((slabs(400), True), (slabs(40), False)):
         one, two = (estimate_memory(X, members, plan, n) for n in (1, 2))
         assert (two > one) == more

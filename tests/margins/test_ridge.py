@@ -172,7 +172,7 @@ def test_unequal_classes_cost_no_power(sizes):
     """As accurate as scikit-learn's with class weights, and better than chance."""
     from sklearn.linear_model import RidgeClassifier
 
-    rng, n_runs, p, n_regions = np.random.default_rng(4), 8, 30, 12
+    rng, n_runs, p, n_regions = np.random.default_rng(4), 8, 30, 8
     y = np.tile(np.repeat(np.arange(len(sizes)), sizes), n_runs)
     runs = np.repeat(np.arange(n_runs), sum(sizes))
     folds = [(np.flatnonzero(runs != r), np.flatnonzero(runs == r)) for r in set(runs)]

@@ -117,7 +117,7 @@ def test_permuted_accuracies_equal_refits(name, path, design, monkeypatch):
     if design == "runs of one":  # no variance within so few samples
         name = "nearest_centroid" if name == "gaussian_nb" else name
     take_path(monkeypatch, path)
-    X, regions, codes, runs = case(design, n_permutations=8)
+    X, regions, codes, runs = case(design, n_permutations=3)
     assert_refitted(name, X, regions, plan_of(name, codes, runs))
 
 
@@ -144,7 +144,7 @@ def test_blocks_of_test_points_change_nothing_but_rounding(monkeypatch):
 
 
 def test_repeated_and_partial_tests_are_counted():
-    X, regions, codes, _ = case("alike")
+    X, regions, codes, _ = case("alike", n_permutations=5)
     for name in ("nearest_centroid", "ridge", "lda"):
         plan = plan_of(name, codes, np.arange(40) % 5)
         object.__setattr__(plan, "design", unequal_design(40, 4))

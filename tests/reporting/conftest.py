@@ -1,13 +1,11 @@
 """Small fitted analyses to report on, and their pages, whole or without pictures."""
 
 import base64
-import contextlib
 import functools
 import gzip
 import json
 import re
 import warnings
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,13 +18,8 @@ from sklearn.utils import Bunch
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from tests.reporting.chromium import CHROMIUM, Browser
-from tests.reporting.seam import (
-    _maps_section,
-    _pictures,
-    _viewer,
-    identification_sections,
-    viewer_html,
-)
+from tests.reporting.seam import identification_sections, viewer_html
+from tests.reporting.undrawn import pages_undrawn
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +47,7 @@ def fitted(brain):
 @pytest.fixture(scope="session")
 def sections(fitted):
     """The parts of its report, by heading, without pictures."""
-    with _undrawn():
+    with pages_undrawn():
         return dict(identification_sections(fitted))
 
 
@@ -91,34 +84,6 @@ def viewers(request):
         return viewer_html(request.getfixturevalue(name), **options)
 
     return viewer
-
-
-_blank_outline = functools.cache(_pictures.glass_outline.__wrapped__)
-
-
-@contextlib.contextmanager
-def _undrawn():
-    """Make figures of pages, but do not draw them; leave nilearn's viewer empty."""
-
-    def closed(figure, kind="svg"):
-        plt.close(figure)
-        return f"data:image/{kind};base64,"
-
-    frame = "<body><script>x = brainsprite()</script></body>"
-    frame = SimpleNamespace(html=frame, width=900, height=300)
-    with pytest.MonkeyPatch.context() as patch:
-        for file in (_pictures, _maps_section):
-            patch.setattr(file, "data_uri", closed)
-        patch.setattr(_viewer, "glass_outline", _blank_outline)
-        patch.setattr("nilearn.plotting.view_img", lambda *args, **options: frame)
-        yield
-
-
-@pytest.fixture
-def undrawn():
-    """Pages have their words, tables and data, and pictures without a content."""
-    with _undrawn():
-        yield
 
 
 @pytest.fixture(scope="session")

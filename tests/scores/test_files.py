@@ -39,6 +39,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", ["scores.npy", "pair.npz", "one.npz", "named.tsv"])
 def test_every_kind_of_file_gives_the_same(folder, name, capsys):
     words = ["scores", str(folder / name), "--n-permutations", "20", "--report"]

@@ -225,7 +225,7 @@ def test_ridge_likelihood_fit_equals_scipy(seed):
 @pytest.mark.parametrize("n_classes", [2, 3, 20, 120])
 @pytest.mark.parametrize("method", ["auto", "gaussian", "gaussian_mixture"])
 def test_batched_extrapolation_equals_single_fits(method, n_classes):
-    wins = random_wins(20, n_classes, 50, 3)
+    wins = random_wins(9, n_classes, 50, 3)
     wins[0] = np.eye(n_classes)[-1]
     wins[1] = np.eye(n_classes)[0]
     wins[2] = 1 / n_classes

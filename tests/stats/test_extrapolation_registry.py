@@ -106,7 +106,7 @@ def test_beta_win_probabilities_are_followed(name):
     truth = a / (a + sizes - 1)
     found = [
         AccuracyExtrapolator(name).fit(*beta_margins(n_classes, a, s)).predict(sizes)
-        for s in range(12)
+        for s in range(6)
     ]
     bias = np.mean(found, axis=0) - truth
     allowed = 3 * np.std(found, axis=0, ddof=1) / np.sqrt(len(found)) + 0.03
@@ -117,7 +117,7 @@ def test_beta_win_probabilities_are_followed(name):
 def test_gaussian_classes_are_followed_by_the_methods_that_see_scores(name):
     sizes = np.array([100, 400])
     found, truth = [], []
-    for seed in range(8):
+    for seed in range(4):
         margins, y = nearest_center(400, 0.35, seed)
         truth.append(average_accuracy(win_distribution(margins, y), sizes))
         few = np.ix_(y[:100], y[:100])

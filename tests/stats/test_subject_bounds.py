@@ -79,16 +79,16 @@ def test_bounds_of_selected_regions_by_their_definition():
 
 @functools.cache
 def _bounds_of_counts(*counts):
-    """Bounds of regions where so many subjects, of twelve, have accuracy 1, else .1."""
-    columns = [np.where(np.arange(12) < count, 1.0, 0.1) for count in counts]
+    """Bounds of regions where so many subjects, of nine, have accuracy 1, else .1."""
+    columns = [np.where(np.arange(9) < count, 1.0, 0.1) for count in counts]
     return population_accuracy_lower_bound(np.stack(columns, axis=1), chance=0.19)
 
 
 @pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("rates", [(0.1, 0.1), (0.1, 0.5), (0.4, 0.7)])
 def test_an_expected_share_of_selected_bounds_is_wrong_by_enumeration(rates, copied):
-    """All numbers of subjects, of twelve, with accuracy 1 instead of .1, by region."""
-    n, truth = 12, [0.1 + 0.9 * rate for rate in rates]
+    """All numbers of subjects, of nine, with accuracy 1 instead of .1, by region."""
+    n, truth = 9, [0.1 + 0.9 * rate for rate in rates]
     wrong = total = 0.0
     for first in range(n + 1):
         for second in [first] if copied else range(n + 1):

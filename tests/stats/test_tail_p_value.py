@@ -85,7 +85,7 @@ def true_levels(name, n_permutations, n_sets, levels):
     ("name", "n_permutations"), list(zip(NULLS, [200, 500] * 2, strict=True))
 )
 def test_levels_are_kept(name, n_permutations):
-    true = true_levels(name, n_permutations, 150, (0.01, 0.001))
+    true = true_levels(name, n_permutations, 80, (0.01, 0.001))
     error = true.std(axis=0) / np.sqrt(len(true))
     assert (true.mean(axis=0) <= 1.1 + 2 * error).all()
     # and the tail is of use: p-values that permutations alone cannot give
