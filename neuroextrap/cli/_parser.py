@@ -83,9 +83,8 @@ class CommandParser(argparse.ArgumentParser):
         """Parse words; ``argparse`` calls this again to join intermixed ones."""
         if not self._intermixed:
             parsed, unknown = super().parse_known_args(args, namespace)
-            options = re.findall(
-                r"(?<!\S)--[a-z][a-z-]*", self.format_help(short=False)
-            )
+            text = self.format_help(short=False) if unknown else ""
+            options = re.findall(r"(?<!\S)--[a-z][a-z-]*", text)
             for word in unknown:
                 written = word.partition("=")[0]
                 meant = difflib.get_close_matches(written, options, n=1, cutoff=0.75)

@@ -46,14 +46,14 @@ def mean_motion(tables):
 def _displacement(path):
     """Return the displacements of one run (mm), None if the table does not tell."""
     table = read_text_table(path, "confounds")
-    table = table.apply(lambda column: pd.to_numeric(column, errors="coerce"))
     if "framewise_displacement" in table:
-        values = table["framewise_displacement"].to_numpy()
-        return values[np.isfinite(values)]
+        values = pd.to_numeric(table["framewise_displacement"], errors="coerce")
+        return values[np.isfinite(values)].to_numpy()
     names = [f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"]
     if not set(names) <= set(table):
         return None
-    steps = table[names].diff().iloc[1:].abs().to_numpy()
+    positions = table[names].apply(pd.to_numeric, errors="coerce")
+    steps = positions.diff().iloc[1:].abs().to_numpy()
     return steps @ np.repeat([1.0, _RADIUS], 3)
 
 

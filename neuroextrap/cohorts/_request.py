@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ class Participant:
         )
         return None
 
-    @property
+    @cached_property
     def options(self):
         """The SampleOptions, confounds as tables."""
         request, changed = self.request, {}

@@ -238,6 +238,11 @@ class Origin:
 
 def versions():
     """Return the versions of Python and of the packages that results depend on."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions():
     packages = {package: metadata.version(package) for package in _PACKAGES}
     return {"python": platform.python_version(), **packages}
 

@@ -16,7 +16,7 @@ from tests.analysis.seam import missing_parts
 
 SHAPE = (8, 8, 5)
 AFFINE = np.diag([3.0, 3, 3, 1])
-OPTIONS = {"radius": 4.0, "n_permutations": 9}
+OPTIONS = {"radius": 4.0, "n_permutations": 4}
 
 
 def data(seed=0):

@@ -11,6 +11,7 @@ from neuroextrap.cli import (
     _demo_acts,
     _encoding_command,
     _group_command,
+    _main,
     _merge_command,
     _results,
     _searchlight_command,

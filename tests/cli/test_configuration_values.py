@@ -1,5 +1,6 @@
 """Values of a configuration have the type of their option, or one line says so."""
 
+import functools
 import itertools
 import json
 import tomllib
@@ -10,9 +11,18 @@ from neuroextrap.cli import main
 from tests.cli.seam import (
     COMMAND,
     RaisingParser,
+    _main,
     _read_configuration,
     build_parser,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_parser():
+    """Make the parser of all commands once, not for every call."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_main, "build_parser", functools.cache(_main.build_parser))
+        yield
 
 
 def _actions():

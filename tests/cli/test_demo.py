@@ -5,13 +5,17 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
+from tests.cli.seam import _demo_acts
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
+    """Folder of a demo of 1,084 spheres of about 30 voxels."""
     out = tmp_path_factory.mktemp("demo") / "out"
     words = ["demo", str(out), "--quick", "--n-permutations", "19", "--quiet"]
-    assert main(words) == 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_demo_acts, "QUICK", _demo_acts.Size(12, 24))
+        assert main([*words, "--n-jobs", "1"]) == 0
     return out
 
 
@@ -75,12 +79,11 @@ def test_output_is_checked_before_the_work(tmp_path, capsys):
 
 
 def test_truth_and_estimate_are_printed(tmp_path, capsys, monkeypatch):
-    from tests.cli.seam import _demo_acts
-
     monkeypatch.setattr(_demo_acts, "ACTS", _demo_acts.ACTS[:1])
     no_page = _demo_acts.make_page("No figures", [])
     monkeypatch.setattr(_demo_acts, "demo_page", lambda played: no_page)
     words = ["demo", str(tmp_path / "out"), "--quick", "--n-permutations", "0"]
+    words += ["--n-jobs", "1"]
     assert main(words) == 0
     said = capsys.readouterr().out.lower()
     for heading in ("planted", "usable", "implied", "bound", "true", "chance"):

@@ -47,7 +47,7 @@ def test_images_give_maps_and_a_report(experiment, capsys):
     X, Y, folder = experiment
     words = _words(folder, "imgs.nii.gz", "volumes.tsv", "--features")
     words += [str(folder / "X.npy"), "--mask", str(folder / "mask.nii.gz")]
-    words += ["--radius", "4", "--n-permutations", "49", "--report"]
+    words += ["--radius", "4", "--n-permutations", "19", "--report"]
     assert main([*words, str(folder / "out")]) == 0
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
@@ -56,7 +56,7 @@ def test_images_give_maps_and_a_report(experiment, capsys):
     accuracy = nibabel.load(folder / "out" / "accuracy.nii.gz").get_fdata()
     p = nibabel.load(folder / "out" / "p_value_fwe.nii.gz").get_fdata()
     assert accuracy.max() > 0.4
-    assert p.min() == pytest.approx(0.02)
+    assert p.min() == pytest.approx(0.05)
     assert "20 classes" in capsys.readouterr().out
     labels = np.arange(48).reshape(4, 4, 3)
     model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:80], Y[:80])

@@ -114,7 +114,7 @@ def test_folders_of_analyses_give_information(tmp_path, capsys):
         folders.append(str(tmp_path / f"sub-{k}"))
         light.to_directory(folders[-1])
     out, same = tmp_path / "out", tmp_path / "same"
-    assert main(["group", *folders, str(same), "--report"]) == 0
+    assert main(["group", *folders, str(same), "--report", "--bg-img", "none"]) == 0
     text = (same / "report.html").read_text(encoding="utf-8")
     assert "the mean Bayes accuracy is above chance in" in text
     assert main(["group", "--subjects", *folders, str(out)]) == 0

@@ -17,7 +17,7 @@ AFFINE = np.diag([3.0, 3, 3, 1])
 SPACE = "MNI152NLin2009cAsym"
 CONDITIONS = ("cat", "chair", "face", "house")
 MOTION = [f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"]
-OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
+OPTIONS = {"samples": "blocks", "delay": 4.0, "confounds": (), "report": False}
 
 
 def analyze(derivatives, out, light=None, **options):

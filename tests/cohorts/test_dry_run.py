@@ -8,7 +8,7 @@ from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.cohorts.seam import SampleOptions, event_samples, labels_of_samples
 
-OPTIONS = {"samples": "lsa", "report": False}
+OPTIONS = {"samples": "lsa", "confounds": (), "report": False}
 
 
 def analyze(derivatives, out, light=None, **options):
@@ -83,11 +83,12 @@ def other_grid(derivatives):
         (other_grid, "has another affine than mask"),
     ],
 )
-@pytest.mark.parametrize("samples", ["lss", "blocks"])
+@pytest.mark.parametrize("samples", ["lsa", "blocks"])
 def test_the_words_are_those_of_the_analysis(pair, tmp_path, damage, message, samples):
     damage(pair)
     given = {"participants": ["02"], "samples": samples}
     given |= {"delay": 4.0} if samples == "blocks" else {}
+    given |= {"confounds": ["motion"]} if damage is shorter else {}
     reasons = [
         analyze(pair, tmp_path / "out", dry_run=dry, **given)["reason"][0]
         for dry in (True, False)
@@ -97,10 +98,11 @@ def test_the_words_are_those_of_the_analysis(pair, tmp_path, damage, message, sa
 
 
 def test_classes_that_a_participant_lacks_are_told(cohort, tmp_path):
-    given = {"participants": ["02", "06"], "dry_run": True}
+    given = {"samples": "blocks", "delay": 4.0}
     light = {"classes": ["cat", "face"]}
-    outcomes = analyze(cohort, tmp_path, light, **given)
-    real = analyze(cohort, tmp_path / "out", light, participants=["06"])
+    dry = given | {"participants": ["02", "06"], "dry_run": True}
+    outcomes = analyze(cohort, tmp_path, light, **dry)
+    real = analyze(cohort, tmp_path / "out", light, participants=["06"], **given)
     assert outcomes["reason"].tolist() == ["", real["reason"][0]]
     assert "cat" in real["reason"][0]
 

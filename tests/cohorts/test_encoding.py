@@ -22,6 +22,7 @@ from tests.cohorts.seam import fmriprep_confounds
 
 MODEL = {"encoder": RidgeEncoder(), "radius": 4.0}
 OPTIONS = {"samples": "lsa", "stimulus_column": "stim_file", "report": False}
+OPTIONS["confounds"] = ()
 
 
 def analyze(derivatives, out, model=None, **options):
@@ -38,7 +39,8 @@ def events_of(derivatives, label):
 def tested(pictures, tmp_path_factory):
     """Results of three participants, one run of stimuli tested, with permuted maps."""
     out = tmp_path_factory.mktemp("tested") / "out"
-    outcomes = analyze(pictures, out, {"n_permutations": 50}, save_null=True)
+    given = {"confounds": ["motion"], "save_null": True}
+    outcomes = analyze(pictures, out, {"n_permutations": 19}, **given)
     assert outcomes["status"].tolist() == ["done"] * 3
     return out
 
@@ -63,7 +65,7 @@ def test_a_participant_equals_the_analysis_by_hand(pictures, tested):
     features = read_features(pictures.parents[1] / "layer.tsv")
     names = np.array([name[len("pictures/") : -len(".png")] for name in betas.y])
     train = betas.runs < 3
-    twin = EncodingIdentification(mask, **MODEL, n_permutations=50)
+    twin = EncodingIdentification(mask, **MODEL, n_permutations=19)
     twin.fit(features.loc[names[train]].to_numpy(), to_img(betas.data[train], masker))
     twin.identify(
         features.loc[sorted(set(names[~train]))],
@@ -102,32 +104,34 @@ def test_the_group_takes_maps_and_permuted_maps(tested):
 
 def test_folds_test_every_stimulus_once(pictures, tmp_path):
     out = tmp_path / "out"
-    given = {"participants": ["01", "03"], "n_folds": 4, "samples": "lss"}
-    outcomes = analyze(pictures, out, **given)
-    assert outcomes["status"].tolist() == ["done"] * 2
+    for people, samples in ((["01", "03"], "lsa"), (["02"], "lss")):
+        given = {"participants": people, "n_folds": 4, "samples": samples}
+        outcomes = analyze(pictures, out, **given)
+        assert outcomes["status"].tolist() == ["done"] * len(people)
     found = [
         EncodingIdentification.from_directory(out / f"sub-{label}")
-        for label in ("01", "03")
+        for label in ("01", "02", "03")
     ]
-    assert found[0].run_.test_stimuli.tolist() == found[1].run_.test_stimuli.tolist()
-    assert sorted(found[0].run_.test_stimuli) == [f"p{i:02d}" for i in range(32)]
-    order = [int(name[1:]) for name in found[0].run_.test_stimuli]
+    stimuli = found[0].run_.test_stimuli.tolist()
+    assert sorted(stimuli) == [f"p{i:02d}" for i in range(32)]
+    order = [int(name[1:]) for name in stimuli]
     assert order != sorted(order)  # no fold is a run, or a category
-    assert np.nanmean(found[0].region_scores_["accuracy"]) > 0.4  # chance is 1/8
+    for each in found:
+        assert each.run_.test_stimuli.tolist() == stimuli
+        assert np.nanmean(each.region_scores_["accuracy"]) > 0.4  # chance is 1/8
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        maps = analyze_group(out, report=False)
+        given = {"participants": ["01", "03"], "n_permutations": 9}
+        maps = analyze_group(out, report=False, **given)
     assert np.nanmax(maps["n_subjects"].get_fdata()) == 2
     assert "subjects_bayes_accuracy_bound" not in maps
 
 
 @pytest.mark.parametrize("n_folds", [None, 4])
-def test_an_interrupted_participant_continues(
-    few_pictures, tmp_path, monkeypatch, n_folds
-):
+def test_an_interrupted_participant_continues(pictures, tmp_path, monkeypatch, n_folds):
     out, work, whole = (tmp_path / name for name in ("out", "work", "whole"))
     given = {"participants": ["01"], "n_folds": n_folds}
-    analyze(few_pictures, whole, **given)
+    analyze(pictures, whole, **given)
     from tests.cohorts.seam import _participants
 
     def full(*_args, **_more):
@@ -136,14 +140,14 @@ def test_an_interrupted_participant_continues(
     monkeypatch.setattr(_participants, "write_analysis", full)
     written = []
     for _ in range(2):
-        stopped = analyze(few_pictures, out, work_dir=work, **given)
+        stopped = analyze(pictures, out, work_dir=work, **given)
         assert stopped["reason"].tolist() == ["no space left"]
         tasks = [path for path in work.rglob("*task*") if path.is_file()]
         written.append({path: path.stat().st_mtime_ns for path in tasks})
     assert written[0]
     assert written[0] == written[1]  # nothing was computed a second time
     monkeypatch.undo()
-    done = analyze(few_pictures, out, work_dir=work, **given)
+    done = analyze(pictures, out, work_dir=work, **given)
     assert done["status"].tolist() == ["done"]
     assert list(work.iterdir()) == []
     one, two = (
@@ -159,12 +163,13 @@ def test_words_make_the_same_results_and_a_record_again(few_pictures, tmp_path, 
     words += ["--analysis", "encoding", "--features", str(layer), "--samples", "lsa"]
     words += ["--stimulus-column", "stim_file", "--encoder", "ridge", "--radius", "4"]
     words += ["--no-report", "--rule", "correlation", "--repeats", "keep"]
+    words += ["--confounds", "none"]
     assert main([*words, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "sub-02: planned, 4 runs" in said
     assert "nothing written" in said
     assert not out.exists()
-    assert main(words) == 0
+    assert main([*words, "--participant-label", "02"]) == 0
     assert "sub-02: done" in capsys.readouterr().out
     record = out / "code" / "sub-02.toml"
     told = tomllib.loads(record.read_text())
@@ -175,18 +180,19 @@ def test_words_make_the_same_results_and_a_record_again(few_pictures, tmp_path, 
     words = ["bids", str(few_pictures), str(again), "participant", "--quiet"]
     assert main([*words, "--no-report", "--config", str(record)]) == 0
     model = {"rule": "correlation", "repeats": "keep"}
-    analyze(few_pictures, python, model, participants=["02"])
-    one, *others = (
+    one = {"participants": ["02"]}
+    analyze(few_pictures, python, model, **one)
+    first, *others = (
         EncodingIdentification.from_directory(folder / "sub-02")
         for folder in (out, again, python)
     )
     for other in others:
-        np.testing.assert_array_equal(one.wins_, other.wins_)
+        np.testing.assert_array_equal(first.wins_, other.wins_)
     # whoever did it, it is done
-    assert analyze(few_pictures, out, model)["status"].tolist() == ["skipped"] * 2
+    assert analyze(few_pictures, out, model, **one)["status"].tolist() == ["skipped"]
     changed = read_features(layer) * 2
-    status = analyze(few_pictures, out, model, features=changed)["status"]
-    assert status.tolist() == ["failed"] * 2
+    status = analyze(few_pictures, out, model, features=changed, **one)["status"]
+    assert status.tolist() == ["failed"]
 
 
 def test_images_of_stimuli(few_pictures, tmp_path):
@@ -201,6 +207,7 @@ def test_images_of_stimuli(few_pictures, tmp_path):
     words += ["--analysis", "encoding", "--stimulus-images", str(folder)]
     words += ["--samples", "lsa", "--stimulus-column", "stim_file", "--folds", "4"]
     words += ["--encoder", "ridge", "--radius", "4", "--no-report", "--quiet"]
+    words += ["--confounds", "none"]
     assert main([*words, "--image-size", "12", "--participant-label", "01"]) == 0
     record = tmp_path / "out" / "code" / "sub-01.toml"
     told = tomllib.loads(record.read_text())

@@ -14,7 +14,7 @@ from neuroextrap.group import prevalence_test
 from neuroextrap.maps import read_maps
 from tests.cohorts.seam import GroupOptions, PrevalenceOptions, saved_prevalence
 
-OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
+OPTIONS = {"samples": "blocks", "delay": 4.0, "confounds": (), "report": False}
 LIGHT = {"radius": 4.0, "bounds": None, "n_permutations": 20}
 
 
@@ -40,7 +40,7 @@ def grouped(permuted):
     """Maps of the group of four."""
     with warnings.catch_warnings():  # few sign flips, few combinations
         warnings.simplefilter("ignore", UserWarning)
-        return analyze_group(permuted)
+        return analyze_group(permuted, bg_img=False)
 
 
 @pytest.mark.filterwarnings("ignore:.* leave p_value_prevalence")

@@ -22,6 +22,8 @@ from tests.cohorts.seam import (
     make_page,
 )
 
+SIX = ["01", "02", "03", "05", "06", "07"]
+
 
 def stamps(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*_stat.*")}
@@ -29,18 +31,19 @@ def stamps(folder):
 
 @pytest.fixture(scope="module")
 def analyzed(cohort, tmp_path_factory):
-    """Results of the whole cohort with bounds, and the table of outcomes."""
+    """Results of six with bounds, one run of 05 damaged, and the table of outcomes."""
     out = tmp_path_factory.mktemp("results") / "out"
-    return out, analyze(cohort, out, {"bounds": "auto"}, samples="lsa", delay=0.0)
+    given = {"samples": "lsa", "delay": 0.0, "confounds": ["motion"]}
+    return out, analyze(cohort, out, {"bounds": "auto"}, participants=SIX, **given)
 
 
 def test_one_fault_does_not_stop_the_others(analyzed, caplog):
     out, outcomes = analyzed
-    assert outcomes["participant_id"].tolist() == [f"sub-{i:02d}" for i in range(1, 9)]
+    assert outcomes["participant_id"].tolist() == [f"sub-{k}" for k in SIX]
     failed = outcomes[outcomes["status"] != "done"]
     assert failed["participant_id"].tolist() == ["sub-05"]
     assert "run-2_events.tsv: an event starts at 500 s" in failed["reason"].iloc[0]
-    assert outcomes["n_runs"].tolist() == [4, 4, 3, 4, 4, 4, 4, 4]
+    assert outcomes["n_runs"].tolist() == [4, 4, 3, 4, 4, 4]
     assert not (out / "sub-05").exists()
     page = (out / "index.html").read_text()
     assert "an event starts at 500 s" in page
@@ -124,6 +127,7 @@ def test_the_record_makes_the_same_results(pair, tmp_path):
 def test_a_dry_run_writes_nothing(pair, tmp_path, capsys):
     out = tmp_path / "out"
     words = ["bids", str(pair), str(out), "participant", "--samples", "lsa", "--quiet"]
+    words += ["--confounds", "none"]
     assert main([*words, "--dry-run", "--radius", "4"]) == 0
     assert "sub-01: planned, 4 runs" in capsys.readouterr().out
     assert not out.exists()
@@ -154,7 +158,7 @@ def test_what_cannot_be_found_is_told(pair, tmp_path):
     folder = pair / "sub-01" / "func"
     name = "sub-01_task-objects_run-1_desc-confounds_timeseries.tsv"
     (folder / name).rename(tmp_path / name)
-    [reason, other] = analyze(pair, out)["reason"]
+    [reason, other] = analyze(pair, out, confounds=["motion"])["reason"]
     assert "has no table of confounds" in reason
     assert other == ""
     bold = next(folder.glob("*run-1*_bold.nii.gz"))
@@ -201,8 +205,9 @@ def test_the_group_lacks_those_who_differ(analyzed, caplog):
     out, _ = analyzed
     with pytest.raises(ValueError, match="sub-01 and sub-03 differ in runs"):
         analyze_group(out, n_permutations=1000)
-    with pytest.warns(UserWarning, match="only 64 distinct sign flips of 6 subjects"):
-        maps = analyze_group(out, n_permutations=1000, allow_mixed=["runs"])
+    given = {"n_permutations": 1000, "allow_mixed": ["runs"], "report": False}
+    with pytest.warns(UserWarning, match="only 16 distinct sign flips of 4 subjects"):
+        maps = analyze_group(out, **given)
     assert (
         "participants differ, which is allowed, in runs (sub-03 unlike sub-01)"
         in caplog.text
@@ -212,8 +217,8 @@ def test_the_group_lacks_those_who_differ(analyzed, caplog):
         "sub-06 is left out of the group: its conditions are chair dog" in caplog.text
     )
     assert "its conditions are chair dog face house, but most subjects have" in page
-    assert np.nanmax(maps["n_subjects"].get_fdata()) == 6
-    subjects = [f"sub-{i:02d}" for i in (1, 2, 3, 4, 7, 8)]
+    assert np.nanmax(maps["n_subjects"].get_fdata()) == 4
+    subjects = [f"sub-{i:02d}" for i in (1, 2, 3, 7)]
     values = [
         read_maps(out / name / "func")["accuracy"].get_fdata() for name in subjects
     ]
@@ -225,21 +230,22 @@ def test_the_group_lacks_those_who_differ(analyzed, caplog):
     assert f"{start}accuracyPvaluefwe_stat.nii.gz" in names
     assert f"{start}informationImpliedinformation_stat.nii.gz" in names
     p = maps["p_value"].get_fdata()
-    assert np.nanmin(p) == pytest.approx(1 / 64)  # all sign flips of six subjects
+    assert np.nanmin(p) == pytest.approx(1 / 16)  # all sign flips of four subjects
 
 
-@pytest.mark.filterwarnings("ignore:only 64 distinct sign flips")
+@pytest.mark.filterwarnings("ignore:only 16 distinct sign flips")
 def test_the_group_from_the_command_line(analyzed, cohort, capsys):
     out, _ = analyzed
     words = ["bids", str(cohort), str(out), "group", "--n-permutations", "100"]
     options = ["--tfce", "--cluster-threshold", "0.05", "--overwrite", "--quiet"]
+    options += ["--no-report"]
     assert main([*words, *options]) == 2
     assert "or name what may differ" in capsys.readouterr().err
     words += ["--allow-mixed", "runs"]
     assert main([*words, *options]) == 0
     page = (out / "index.html").read_text(encoding="utf-8")
     assert re.search(r"participants, and does:</p>\s*<ul>\s*<li>runs", page)
-    assert "6 subjects, 47 voxels; smallest family-wise p" in capsys.readouterr().out
+    assert "4 subjects, 47 voxels; smallest family-wise p" in capsys.readouterr().out
     some = ["--participant-label", "01", "05", "--overwrite", "--quiet"]
     assert main([*words, *some]) == 2
     assert "has 1 participants to put together" in capsys.readouterr().err
@@ -303,6 +309,7 @@ def test_a_cause_that_comes_again_is_not_told_again(pair, tmp_path, caplog, caps
     assert told[1:] == ["sub-02 failed: as sub-01"]
     capsys.readouterr()
     words = [str(pair), str(tmp_path / "out"), "participant", "--samples", "blocks"]
+    words += ["--confounds", "none"]
     assert main(["bids", *words]) == 1
     assert "sub-02: failed, 4 runs: as sub-01\n" in capsys.readouterr().out
 

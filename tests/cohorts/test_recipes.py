@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/guide/cohorts.rst").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n\n((?:   .*\n|\n)+)", re.M)
 BLOCKS = [(kind, textwrap.dedent(text)) for kind, text in BLOCK.findall(PAGE)]
-LABELS = ["01", "02", "03"]
+LABELS = ["01", "02", "03", "B3"]
 PROGRAM = """#!/bin/sh
 if [ "$4" = list ]; then
     [ -e "$0.list" ] || "{python}" -c \
@@ -33,34 +33,42 @@ def recipe(kind, word):
     return found
 
 
-@pytest.fixture
-def shell(tmp_path):
-    """Return a function that runs a script where ``neuroextrap`` notes its words.
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of a data set, options, and a ``neuroextrap`` that notes its words.
 
-    Asked for a list it gives one, made once, of a tree in which 02 has sessions.
+    Asked for a list it gives one, made once; 02 and B3 have sessions.
     """
+    folder = tmp_path_factory.mktemp("recipes")
     for label in LABELS:
-        session = "ses-1/" if label == "02" else ""
-        folder = tmp_path / f"derivatives/fmriprep/sub-{label}/{session}func"
-        folder.mkdir(parents=True)
-    (tmp_path / "options.toml").write_text(recipe("toml", "samples"))
-    program = tmp_path / "bin" / "neuroextrap"
+        session = {"02": "ses-1/", "B3": "ses-2/"}.get(label, "")
+        own = f"derivatives/fmriprep/sub-{label}/{session}func"
+        (folder / own).mkdir(parents=True)
+    (folder / "derivatives/fmriprep/logs").mkdir()
+    page = folder / "derivatives/fmriprep/sub-01.html"
+    page.write_text("a page of fMRIPrep")
+    (folder / "options.toml").write_text(recipe("toml", "samples"))
+    program = folder / "bin" / "neuroextrap"
     program.parent.mkdir()
     program.write_text(PROGRAM.format(python=sys.executable))
     program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def shell(folder, monkeypatch):
+    """Return a function that runs a script there -> the calls of ``neuroextrap``."""
+    monkeypatch.chdir(folder)
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    calls = folder / "calls"
+    calls.unlink(missing_ok=True)
 
     def run(script, **environment):
-        path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-        subprocess.run(
-            ["bash", "-euc", script],
-            check=True,
-            cwd=tmp_path,
-            env=os.environ | {"PATH": path} | environment,
-        )
-        return [
-            build_parser().parse_args(line.split())
-            for line in (tmp_path / "calls").read_text().splitlines()
-        ]
+        own = os.environ | environment
+        subprocess.run(["bash", "-euc", script], check=True, env=own)
+        lines = calls.read_text().splitlines()
+        return [build_parser().parse_args(line.split()) for line in lines]
 
     return run
 
@@ -80,7 +88,7 @@ def test_a_loop(shell):
 
 def test_an_array_of_jobs(shell):
     script = recipe("bash", "#SBATCH")
-    for number in range(1, 5):  # one more than participants
+    for number in range(1, 6):  # one more than participants
         calls = shell(script, SLURM_ARRAY_TASK_ID=str(number))
     assert [call.participant_label for call in calls] == [[name] for name in LABELS]
     assert {call.n_jobs for call in calls} == {4}
@@ -106,19 +114,13 @@ def test_the_rules_of_a_workflow(shell):
     assert call.level == "group"
 
 
-def test_a_workflow_finds_participants_with_and_without_sessions(
-    shell, tmp_path, monkeypatch
-):
+@pytest.mark.usefixtures("shell")
+def test_a_workflow_finds_participants_with_and_without_sessions(folder):
     """The lines before the first rule are Python, run where Snakemake runs them."""
-    root = tmp_path / "derivatives" / "fmriprep"
-    (root / "sub-B3" / "ses-2" / "func").mkdir(parents=True)
-    (root / "logs").mkdir()
-    (root / "sub-01.html").write_text("a page of fMRIPrep")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     found = {}
     exec(recipe("text", "rule group").partition("rule ")[0], found)
-    assert found["LABELS"] == find_participants(root) == [*LABELS, "B3"]
+    root = folder / "derivatives" / "fmriprep"
+    assert found["LABELS"] == find_participants(root) == LABELS
     assert (found["IN"], found["OUT"]) == (
         "derivatives/fmriprep",
         "derivatives/neuroextrap",

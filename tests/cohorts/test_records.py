@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 
 import numpy as np
@@ -9,8 +10,24 @@ import pytest
 
 from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group
-from tests.cohorts.conftest import analyze
+from tests.cohorts.conftest import analyze, make_dataset
 from tests.cohorts.seam import _group_level, make_page
+
+
+@pytest.fixture(scope="module")
+def analyzed(two, tmp_path_factory):
+    """Folder of a data set of two and of their results, not to be changed."""
+    root = tmp_path_factory.mktemp("analyzed")
+    shutil.copytree(two(make_dataset), root / "raw")
+    analyze(root / "raw/derivatives/fmriprep", root / "out")
+    return root
+
+
+@pytest.fixture
+def done(analyzed, tmp_path):
+    """Folders of derivatives and results of two, to be changed."""
+    shutil.copytree(analyzed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "raw/derivatives/fmriprep", tmp_path / "out"
 
 
 def files(out):
@@ -48,9 +65,8 @@ def not_found(pair, out):
 
 @pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
 @pytest.mark.parametrize("call", [refused, damaged, not_found])
-def test_a_call_that_fails_changes_nothing(pair, tmp_path, call):
-    out = tmp_path / "out"
-    analyze(pair, out)
+def test_a_call_that_fails_changes_nothing(done, tmp_path, call):
+    pair, out = done
     before = files(out)
     outcomes = call(pair, out)
     assert outcomes["status"][0] == "failed"
@@ -75,19 +91,17 @@ def test_a_participant_without_results_has_the_record_of_the_failure(pair, tmp_p
     assert tomllib.loads(path.read_text())["outcome"]["status"] == "done"
 
 
-def test_success_ends_what_is_told_of_failures(pair, tmp_path):
-    out = tmp_path / "out"
-    analyze(pair, out)
+def test_success_ends_what_is_told_of_failures(done):
+    pair, out = done
     refused(pair, out)
     assert len(list((out / "code" / "failed").iterdir())) == 2
     analyze(pair, out, {"estimator": "ridge"}, overwrite=True)
     assert not list((out / "code" / "failed").iterdir())
 
 
-def test_a_record_of_other_results_is_mended_when_they_are_skipped(pair, tmp_path):
-    out, other = tmp_path / "out", tmp_path / "other"
-    analyze(pair, out)
-    analyze(pair, other, {"radius": 9.0})
+def test_a_record_of_other_results_is_mended_when_they_are_skipped(done, tmp_path):
+    (pair, out), other = done, tmp_path / "other"
+    analyze(pair, other, {"radius": 9.0}, participants=["01"])
     record = out / "code" / "sub-01.toml"
     right = tomllib.loads(record.read_text())
     record.write_bytes((other / "code" / "sub-01.toml").read_bytes())
@@ -126,12 +140,12 @@ def test_nothing_of_an_earlier_group_stays(pair, tmp_path, monkeypatch):
     assert "desc-accuracyPvaluefwe" in index
 
 
-def test_a_record_repeats_its_analysis_or_says_what_differs(pair, tmp_path, caplog):
+def test_a_record_repeats_its_analysis_or_says_what_differs(done, tmp_path, caplog):
     """A run came since: the same options are another analysis."""
-    analyze(pair, tmp_path / "out")
-    record = tmp_path / "out/code/sub-01.toml"
+    pair, out = done
+    record = out / "code/sub-01.toml"
     words = ["bids", str(pair), str(tmp_path / "again"), "participant"]
-    words += ["--config", str(record)]
+    words += ["--config", str(record), "--no-report"]
     assert main(words) == 0
     assert "is not analyzed as" not in caplog.text
     for path in sorted(pair.parents[1].rglob("sub-01_*run-4_*")):
@@ -193,10 +207,9 @@ def test_every_session_has_its_row_and_its_failure(tree, tmp_path, caplog):
     )
 
 
-def test_records_of_replaced_results_go_with_them(pair, tmp_path):
+def test_records_of_replaced_results_go_with_them(done):
     """A configuration names the task, so that its record has another name."""
-    out = tmp_path / "out"
-    analyze(pair, out)
+    pair, out = done
     words = ["bids", str(pair), str(out), "participant", "--no-report", "--config"]
     assert main([*words, str(out / "code" / "sub-01.toml")]) == 0
     names = {path.name for path in (out / "code").glob("*.toml")}
@@ -216,10 +229,9 @@ def test_another_space_needs_its_own_folder(tree, tmp_path):
     assert files(out) == before
 
 
-def test_results_without_a_record_are_named(pair, tmp_path, caplog):
+def test_results_without_a_record_are_named(done, caplog):
     """As when folders of two machines are put together, but not their records."""
-    out = tmp_path / "out"
-    analyze(pair, out)
+    pair, out = done
     (out / "code" / "sub-02.toml").unlink()
     with pytest.raises(ValueError, match=r"without its record \(code/sub-02"):
         analyze_group(out, report=False)
@@ -229,9 +241,8 @@ def test_results_without_a_record_are_named(pair, tmp_path, caplog):
 
 
 @pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
-def test_the_page_says_who_was_analyzed_after_the_group(pair, tmp_path):
-    out = tmp_path / "out"
-    analyze(pair, out)
+def test_the_page_says_who_was_analyzed_after_the_group(done):
+    pair, out = done
     analyze_group(out, report=False)
     told = "<strong>sub-02</strong>: analyzed again, or removed, since"
     assert "analyzed again" not in (out / "index.html").read_text(encoding="utf-8")

@@ -23,13 +23,23 @@ def test_two_commands(tree, tmp_path, capsys):
     out = tmp_path / "out"
     words = [str(tree), str(out)]
     first = ["--space", SPACE, "--filter", "echo=", "--samples", "blocks"]
-    first += ["--delay", "4", "--radius", "4", "--bounds", "none", "--no-report"]
+    first += [
+        "--confounds",
+        "none",
+        "--delay",
+        "4",
+        "--radius",
+        "4",
+        "--bounds",
+        "none",
+        "--no-report",
+    ]
     assert main(["bids", *words, "participant", *first]) == 1
     told = capsys.readouterr()
     assert told.out.count(": done, 4 runs") == 7
     assert "sub-18: failed" in told.out
     second = ["--contrast", "patient - control", "--covariates", "age", "motion"]
-    second += ["--two-sided", "--n-permutations", "200", "--no-report"]
+    second += ["--two-sided", "--n-permutations", "50", "--no-report"]
     assert main(["bids", *words, "group", *second]) == 0
     told = capsys.readouterr()
     assert "design: 7 participants: group (control 3, patient 4); age, " in told.err
@@ -161,7 +171,7 @@ def test_the_interaction_of_two_factors_within_everyone(tmp_path):
         "ses-2,task-think",
         "ses-1,task-think",
     ]
-    maps = analyze_group(out, within=within, two_sided=True, report=True)
+    maps = analyze_group(out, within=within, two_sided=True, bg_img=False)
     each = (cell(2, "see") - cell(1, "see")) - (cell(2, "think") - cell(1, "think"))
     effect = maps["effect"].get_fdata()
     known = np.isfinite(effect)
@@ -189,6 +199,7 @@ def test_atlas_regions_become_one_tidy_table(tree, tmp_path):
     atlas = nibabel.Nifti1Image(labels.astype("int16"), np.diag([3.0, 3, 3, 1]))
     light = IdentificationSearchLight(labels_img=atlas, bounds=None)
     how = {"samples": "blocks", "delay": 4.0, "space": SPACE, "filters": ["echo="]}
+    how |= {"confounds": ()}
     people = ["11", "12", "13"]
     given = how | {"participants": people, "report": False}
     analyze_participants(tree, out, analysis=light, **given)

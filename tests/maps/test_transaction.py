@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -77,18 +76,13 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, bids):
             assert listing(tmp_path) == kept
 
 
-# a child process that is killed at its n-th change of the file system
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
-
-root, bids = Path(sys.argv[1]), {"sub": "01"} if sys.argv[2] == "bids" else None
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
 
+
 def die_at(last):
+    """End this process at its n-th change of the file system."""
     count = 0
+
     def hook(event, args):
         nonlocal count
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
@@ -96,40 +90,36 @@ def die_at(last):
             count += 1
             if count == last:
                 os.kill(os.getpid(), signal.SIGKILL)
+
     sys.addaudithook(hook)
 
-n = 0
-while True:
-    n += 1
+
+def is_killed(last, folder, bids):
+    """Write in a child process that dies at its n-th change; return whether it did."""
     child = os.fork()
     if child == 0:
-        die_at(n)
-        files = ResultFiles.below(root / str(n), bids)
-        with replaced_results([(files, {})], overwrite=True) as [staging]:
-            for name in "bcd":
-                (staging / f"{name}.txt").write_text("new")
-        os._exit(0)
+        code = 1
+        try:
+            die_at(last)
+            write(folder, "new", names="bcd", bids=bids)
+            code = 0
+        finally:
+            os._exit(code)
     status = os.waitpid(child, 0)[1]
-    if not os.WIFSIGNALED(status):
-        break
-print(n - 1)
-"""
+    assert os.WIFSIGNALED(status) or status == 0
+    return os.WIFSIGNALED(status)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("bids", [None, BIDS])
 def test_killed_at_every_change_either_old_or_new_is_there(tmp_path, bids):
-    write(tmp_path / "1", "old", bids=bids)
-    for n in range(2, 60):
-        shutil.copytree(tmp_path / "1", tmp_path / str(n))
-    old, stem = content(tmp_path / "1"), "" if bids is None else "bids"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _KILLED, str(tmp_path), stem],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    n_kills = int(done.stdout)
+    write(tmp_path / "0", "old", bids=bids)
+    old, n_kills = content(tmp_path / "0"), -1
+    killed = True
+    while killed:
+        n_kills += 1
+        folder = shutil.copytree(tmp_path / "0", tmp_path / str(n_kills + 1))
+        killed = is_killed(n_kills + 1, folder, bids)
     assert 20 < n_kills < 59
     write(tmp_path / "reference", "old", bids=bids)
     write(tmp_path / "reference", "new", names="bcd", bids=bids)

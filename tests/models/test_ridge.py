@@ -225,18 +225,12 @@ def _banded_data(n_features, n_samples=60, seed=0):
 
 def _errors(X, Y, splits):
     """Mean squared errors of every penalty and target, (6, n_targets)."""
-    fitted = [
-        [Ridge(alpha, solver="svd").fit(X[train], Y[train]) for train, _ in splits]
-        for alpha in ALPHAS
-    ]
-    errors = [
-        [
-            np.square(one.predict(X[test]) - Y[test]).mean(axis=0)
-            for one, (_, test) in zip(each, splits, strict=True)
-        ]
-        for each in fitted
-    ]
-    return np.mean(errors, axis=1)
+    errors = np.zeros((len(ALPHAS), Y.shape[1]))
+    for row, alpha in zip(errors, ALPHAS, strict=True):
+        for train, test in splits:
+            fitted = Ridge(alpha, solver="svd").fit(X[train], Y[train])
+            row += np.square(fitted.predict(X[test]) - Y[test]).mean(axis=0)
+    return errors / len(splits)
 
 
 @pytest.mark.parametrize(("n_features", "grouped"), [(21, True), (150, False)])
