@@ -25,12 +25,12 @@ from tests.reporting.seam import (
 )
 
 
-def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
+def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6, **options):
     rng = np.random.default_rng(seed)
     y, runs = np.tile([0, 1, 2], n_runs), np.repeat(np.arange(n_runs), 3)
     X = signal * rng.normal(size=(3, n_features))[y]
     X = X + rng.normal(size=(3 * n_runs, n_features))
-    light = IdentificationSearchLight(n_permutations=n_permutations)
+    light = IdentificationSearchLight(n_permutations=n_permutations, **options)
     return light.fit(X, y, groups=runs)
 
 
@@ -226,7 +226,7 @@ def test_a_single_region_is_not_called_the_best_of_many():
 def test_false_alarms_are_as_rare_as_said():
     """Without a signal, at most one report in twenty finds something."""
     found = [
-        page_maps(_fit(seed=seed, n_permutations=19)).finding.n_surviving > 0
+        page_maps(_fit(seed, n_permutations=19, bounds=None)).finding.n_surviving > 0
         for seed in range(60)
     ]
     # binomial(60, .05) exceeds 8 once in a thousand
