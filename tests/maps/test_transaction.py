@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -76,13 +77,18 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, bids):
             assert listing(tmp_path) == kept
 
 
+# a child process that is killed at its n-th change of the file system
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_results
+
+root = Path(sys.argv[1])
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
 
-
 def die_at(last):
-    """End this process at its n-th change of the file system."""
     count = 0
-
     def hook(event, args):
         nonlocal count
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
@@ -90,37 +96,49 @@ def die_at(last):
             count += 1
             if count == last:
                 os.kill(os.getpid(), signal.SIGKILL)
-
     sys.addaudithook(hook)
 
+for kind, bids in (("plain", None), ("bids", {"sub": "01"})):
+    n, killed = 0, True
+    while killed:
+        n += 1
+        child = os.fork()
+        if child == 0:
+            die_at(n)
+            files = ResultFiles.below(root / kind / str(n), bids)
+            with replaced_results([(files, {})], overwrite=True) as [staging]:
+                for name in "bcd":
+                    (staging / f"{name}.txt").write_text("new")
+            os._exit(0)
+        killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    print(n - 1)
+"""
 
-def is_killed(last, folder, bids):
-    """Write in a child process that dies at its n-th change; return whether it did."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            die_at(last)
-            write(folder, "new", names="bcd", bids=bids)
-            code = 0
-        finally:
-            os._exit(code)
-    status = os.waitpid(child, 0)[1]
-    assert os.WIFSIGNALED(status) or status == 0
-    return os.WIFSIGNALED(status)
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A folder by kind for every change at which a writer died, and their numbers."""
+    root = tmp_path_factory.mktemp("killed")
+    for kind, bids in (("plain", None), ("bids", BIDS)):
+        write(root / kind / "1", "old", bids=bids)
+        for n in range(2, 60):
+            shutil.copytree(root / kind / "1", root / kind / str(n))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _KILLED, str(root)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    numbers = map(int, done.stdout.split())
+    return {kind: (root / kind, next(numbers)) for kind in ("plain", "bids")}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("bids", [None, BIDS])
-def test_killed_at_every_change_either_old_or_new_is_there(tmp_path, bids):
-    write(tmp_path / "0", "old", bids=bids)
-    old, n_kills = content(tmp_path / "0"), -1
-    killed = True
-    while killed:
-        n_kills += 1
-        folder = shutil.copytree(tmp_path / "0", tmp_path / str(n_kills + 1))
-        killed = is_killed(n_kills + 1, folder, bids)
-    assert 20 < n_kills < 59
+@pytest.mark.parametrize(("kind", "bids"), [("plain", None), ("bids", BIDS)])
+def test_killed_at_every_change_either_old_or_new_is_there(killed, kind, bids):
+    tmp_path, n_kills = killed[kind]
+    old = content(tmp_path / "59")  # nobody wrote there
+    assert 20 < n_kills < 58
     write(tmp_path / "reference", "old", bids=bids)
     write(tmp_path / "reference", "new", names="bcd", bids=bids)
     new, found = content(tmp_path / "reference"), []
