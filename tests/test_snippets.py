@@ -67,7 +67,7 @@ def coarse_brain(*, resolution, radius, whole=datasets.simulate_brain):
 
 
 @pytest.fixture
-def reader(tmp_path, monkeypatch):
+def reader(tmp_path, monkeypatch, undrawn):
     """What a reader of a page has at hand: variables by name, and files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Report, "open_in_browser", lambda self: None)
