@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
+from neuroextrap.analysis._presentation import region_table
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._results import (
     common_parts,
@@ -183,8 +184,8 @@ class RegionFiles(FittedAttributes, ABC):
         results = join_parts(of_parts, allow_missing=allow_missing)
         errors = _joined_standard_errors(parts)
         self._publish(results)
-        if self.table_ is not None and errors is not None:
-            self.table_["standard_error"] = errors.ravel()
+        if errors is not None:
+            vars(self)["table_"] = region_table(results, self.region_scores_, errors)
         return self
 
 
