@@ -97,6 +97,14 @@ def test_the_words_are_those_of_the_analysis(pair, tmp_path, damage, message, sa
     assert message in reasons[0]
 
 
+def test_another_grid_is_seen_where_no_data_are_read(pair, tmp_path):
+    other_grid(pair)
+    dry = analyze(pair, tmp_path / "out", dry_run=True)
+    real = analyze(pair, tmp_path / "out", participants=["02"])
+    assert dry["reason"].tolist() == ["", real["reason"][0]]
+    assert "has another affine than mask" in real["reason"][0]
+
+
 def test_classes_that_a_participant_lacks_are_told(cohort, tmp_path):
     given = {"samples": "blocks", "delay": 4.0}
     light = {"classes": ["cat", "face"]}
