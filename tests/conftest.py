@@ -1,5 +1,6 @@
 """Shared fixtures: where the real data are, and no silent skipping of them."""
 
+import functools
 import gc
 import os
 from pathlib import Path
@@ -29,6 +30,16 @@ def real_data():
         return path
 
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_parser():
+    """Make the parser of all commands once, not for every call."""
+    from tests.seam import _main
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_main, "build_parser", functools.cache(_main.build_parser))
+        yield
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """All private names of the package that tests of several rooms use."""
 
+from neuroextrap.cli import _main
 from neuroextrap.cli._main import build_parser
 from neuroextrap.datasets._simulated_brains import photo_patches
 from neuroextrap.encoding._experiment import prediction_scores
@@ -12,6 +13,7 @@ from neuroextrap.stats._forward import cyclic_orders
 
 __all__ = [
     "Report",
+    "_main",
     "best_prior_weight",
     "build_parser",
     "cyclic_orders",

@@ -2,7 +2,6 @@
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.cli import _main
 from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.images._events import read_events

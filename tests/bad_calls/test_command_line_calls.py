@@ -1,6 +1,5 @@
 """Bad words on the command line: exit code 2, one line, and nothing written."""
 
-import functools
 import json
 import shutil
 
@@ -11,7 +10,8 @@ import pytest
 
 from neuroextrap.cli import main
 from tests.bad_calls.calls import assert_good_message
-from tests.bad_calls.seam import _main
+
+pytestmark = pytest.mark.usefixtures("one_parser")
 
 AFFINE = np.diag([3.0, 3.0, 3.0, 1.0])
 SHAPE = (3, 3, 3)
@@ -34,14 +34,6 @@ def spoil_header(folder, name, source, offset, value, dtype):
 def table(folder, name, **columns):
     """Write a tab-separated table."""
     pd.DataFrame(columns).to_csv(folder / name, sep="\t", index=False)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_parser():
-    """Make the parser of all commands once, not for every call."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_main, "build_parser", functools.cache(_main.build_parser))
-        yield
 
 
 @pytest.fixture(scope="module")

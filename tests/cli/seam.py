@@ -11,7 +11,6 @@ from neuroextrap.cli import (
     _demo_acts,
     _encoding_command,
     _group_command,
-    _main,
     _merge_command,
     _results,
     _searchlight_command,

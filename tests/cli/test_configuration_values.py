@@ -1,6 +1,5 @@
 """Values of a configuration have the type of their option, or one line says so."""
 
-import functools
 import itertools
 import json
 import tomllib
@@ -11,18 +10,11 @@ from neuroextrap.cli import main
 from tests.cli.seam import (
     COMMAND,
     RaisingParser,
-    _main,
     _read_configuration,
     build_parser,
 )
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_parser():
-    """Make the parser of all commands once, not for every call."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_main, "build_parser", functools.cache(_main.build_parser))
-        yield
+pytestmark = pytest.mark.usefixtures("one_parser")
 
 
 def _actions():

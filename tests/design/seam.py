@@ -24,7 +24,9 @@ from neuroextrap.design._folds import (
     class_weights,
     code_labels,
     code_targets,
+    counts_of,
     make_design,
+    members,
     some_columns,
     without_means,
 )

@@ -8,13 +8,24 @@ from tests.design.seam import (
     check_labelings,
     class_weights,
     code_labels,
+    counts_of,
     folds_follow_labels,
     make_design,
+    members,
     point_weights,
 )
 
 Y = np.tile([0, 1, 2], 4)
 RUNS = np.repeat(np.arange(4), 3)
+
+
+def test_memberships_and_counts_are_those_of_comparisons():
+    first, second = np.random.default_rng(0).integers([[5], [4]], size=(2, 30))
+    first[first == 2] = 3  # no row has code 2
+    own = np.arange(7)[:, None] == first
+    np.testing.assert_array_equal(members(first, 7).toarray(), own)
+    together = [[(own[i] & (second == j)).sum() for j in range(4)] for i in range(5)]
+    np.testing.assert_array_equal(counts_of(first, second), together)
 
 
 def test_leave_one_group_out_is_the_default():
