@@ -104,6 +104,16 @@ class Plan:
         width = max(width // _TOGETHER * _TOGETHER, min(width, _TOGETHER))
         if self.size <= _SMALL:
             width = max(width, self.kernel.labelings_at_once)
+        return self._evenly(width)
+
+    @property
+    def counted_width(self) -> int:
+        """Number of trained labelings in the widest batch whose margins are counted."""
+        each = max(self.design.n_samples, len(self.design.test)) * self.pass_regions
+        return self._evenly(max(self.batch_width, PASS_SIZE // each))
+
+    def _evenly(self, width: int) -> int:
+        """Return the width of as many batches, about equally large ones."""
         n_batches = -(-self.n_trained // width)
         return -(-self.n_trained // n_batches)
 
@@ -111,7 +121,7 @@ class Plan:
     def n_kept(self) -> int:
         """Number of trained labelings whose indicators are in memory together."""
         all_fit = self.n_trained * self.size <= _KEPT_INDICATORS
-        return self.n_trained if all_fit else self.batch_width
+        return self.n_trained if all_fit else self.counted_width
 
     @property
     def task_size(self) -> int:
@@ -154,18 +164,26 @@ class Plan:
         """Return a plan of other folds, and of the observed labels (1, n_samples)."""
         return replace(self, design=design, codes=codes, pairing=False, **ONLY_TESTS)
 
-    def batches(self) -> Iterable[Labelings]:
-        """Give the trained labelings in batches, which are kept while small."""
-        every = self.n_kept == self.n_trained
-        return self._all_batches if every else self._new_batches()
+    def batches(self, *, counted: bool = False) -> Iterable[Labelings]:
+        """Give the trained labelings in batches, which are kept while small.
+
+        Wide ones where margins are `counted` and not kept.
+        """
+        width = self.counted_width if counted else self.batch_width
+        if self.n_kept < self.n_trained:
+            return self._new_batches(width)
+        if width not in self._kept_batches:
+            self._kept_batches[width] = list(self._new_batches(width))
+        return self._kept_batches[width]
 
     @cached_property
-    def _all_batches(self) -> list[Labelings]:
-        return list(self._new_batches())
+    def _kept_batches(self) -> dict[int, list[Labelings]]:
+        """The batches of a width."""
+        return {}
 
-    def _new_batches(self) -> Iterator[Labelings]:
+    def _new_batches(self, width: int) -> Iterator[Labelings]:
         """Yield the batches, with nothing made of them yet."""
-        n_batches = -(-self.n_trained // self.batch_width)
+        n_batches = -(-self.n_trained // width)
         for part in np.array_split(self.codes[: self.n_trained], n_batches):
             yield Labelings(part, self.design.n_classes)
 
@@ -173,7 +191,8 @@ class Plan:
     def trains_classes_equally(self) -> bool:
         """Whether classes are equal in every fold of every trained labeling."""
         design = cast(Design, self.design)
-        counts = (some.training_counts(design) for some in self.batches())
+        batches = self._new_batches(self.batch_width)
+        counts = (some.training_counts(design) for some in batches)
         return all((of_fold == of_fold[:, :1]).all() for of_fold in counts)
 
     @cached_property

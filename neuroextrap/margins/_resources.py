@@ -229,8 +229,8 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array, whole: Plan) -> i
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    each = 8 * 12 if direct is None else direct + 2
+    each, width = 8 * 12 if direct is None else direct + 2, plan.batch_width
     if plan is whole and not plan.kernel.keeps_margins(largest, plan):
-        each = 32 / plan.design.n_classes  # numbers of a test point
-    margins = each * plan.size * plan.batch_width * n_regions
+        each, width = 32 / plan.design.n_classes, plan.counted_width  # of a test point
+    margins = each * plan.size * width * n_regions
     return int(samples + workspace + margins)

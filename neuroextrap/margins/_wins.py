@@ -124,7 +124,7 @@ def beaten_and_tied(
     margins, y = np.ascontiguousarray(margins), np.ascontiguousarray(y, np.int32)
     beaten, tied = np.empty((2, len(margins), margins.shape[2]), dtype=count)
     whole = np.zeros((1, margins.shape[1]), margins.dtype)
-    if count_beaten(margins, whole, y, 0, beaten, tied):
+    if count_beaten(margins, whole, y, 0, 0.0, beaten, tied):
         raise ValueError(NAN_MARGINS)
     return (beaten.T, tied.T) if turned else (beaten, tied)
 
@@ -160,12 +160,12 @@ def win_histogram(
     from neuroextrap.margins.compiled._counting import add_wins
 
     counting = np.ndim(weights) == 0
-    wins = np.zeros((n_classes, beaten.shape[1]))
+    wins = np.zeros((beaten.shape[1], n_classes))
     each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
     # of one layout, so that the loop is compiled once
-    beaten, tied, each = map(np.ascontiguousarray, (beaten, tied, each))
+    beaten, tied, each = (np.ascontiguousarray(a.T) for a in (beaten, tied, each))
     add_wins(beaten, tied, each, wins)
-    return (wins * weights if counting else wins).T
+    return wins * weights if counting else wins
 
 
 def correct_outcomes(

@@ -5,7 +5,7 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import class_weights, make_design
 from neuroextrap.margins import _engine, _paths, _plan, _resources, _task
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._kernel import AdditiveKernel, MarginKernel
+from neuroextrap.margins._kernel import AdditiveKernel, MarginKernel, RegionSamples
 from neuroextrap.margins._paths import describe_paths, path_of, with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import (
@@ -21,7 +21,7 @@ from neuroextrap.margins._wins import (
     resolve_statistic,
     win_histogram,
 )
-from neuroextrap.margins.algebra import _grams, _linear
+from neuroextrap.margins.algebra import _grams, _linear, _sums
 from neuroextrap.margins.algebra._grams import (
     centered_gram,
     ledoit_wolf_intensity,
@@ -29,9 +29,9 @@ from neuroextrap.margins.algebra._grams import (
     round_terms,
     scatter_penalty,
 )
-from neuroextrap.margins.algebra._linear import class_sums
+from neuroextrap.margins.algebra._linear import class_sums, sorted_samples
 from neuroextrap.margins.algebra._operators import penalized_grams
-from neuroextrap.margins.classifiers import _lda, _nearest_centroid, _qda
+from neuroextrap.margins.classifiers import _lda, _nearest_centroid, _qda, _ridge
 from neuroextrap.margins.classifiers._classifier_names import (
     CLASSIFIERS,
     resolve_classifier,
@@ -44,6 +44,7 @@ from neuroextrap.margins.classifiers._nearest_centroid import (
 )
 from neuroextrap.margins.classifiers._qda import QDAMargins, qda_shrinkage
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
+from neuroextrap.margins.compiled import _class_sums
 from neuroextrap.margins.running import _checkpoint, _execution, _null
 from neuroextrap.margins.running._checkpoint import Checkpoint, Lock, array_hash
 from neuroextrap.margins.running._execution import (

@@ -26,7 +26,7 @@ compiled = {
     for name, kernel in vars(room).items()
     if isinstance(kernel, Dispatcher) and kernel.signatures
 }
-needed = {"fill_centroid_margins", "fill_sums", "fill_member_sums", "count_beaten"}
+needed = {"fill_margins", "count_margins", "fill_member_sums", "count_beaten"}
 assert needed <= set(compiled), compiled
 for name, signatures in compiled.items():
     assert len(signatures) == 1, (name, signatures)

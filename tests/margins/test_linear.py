@@ -250,8 +250,9 @@ def test_margins_that_are_not_numbers_are_not_counted():
     points = np.ones((40, 2))
     linear = _linear.Linear(points, lambda _: (np.ones((*shape, 2)), np.ones(shape)))
     labelings = Labelings(codes, K)
-    _, tied = _linear.count_linear([linear], labelings, design)
-    assert (tied == K - 1).all()
+    counts = np.empty((2, len(codes), len(points)), np.int8)
+    _linear.count_linear(linear, labelings, design, counts)
+    assert (counts[1] == K - 1).all()
     points[7, 1] = np.nan
     with pytest.raises(ValueError, match="margins contain NaN"):
-        _linear.count_linear([linear], labelings, design)
+        _linear.count_linear(linear, labelings, design, counts)

@@ -137,20 +137,25 @@ def fill_linear(
 
 
 def count_linear(
-    linear: Sequence[Linear], labelings: Labelings, design: Design
-) -> tuple[np.ndarray, np.ndarray]:
-    """Count as `beaten_and_tied` does for some regions, margins still in cache."""
+    one: Linear, labelings: Labelings, design: Design, out: np.ndarray
+) -> None:
+    """Count what margins beat and tie, (2, B, n_test), while they are in cache."""
     from neuroextrap.margins.compiled._counting import count_beaten
 
-    y = np.take(labelings.codes, design.test, axis=1)
-    counts = np.empty((2, len(linear), *y.shape), count_type(labelings.n_classes))
-    for one, beaten, tied in zip(linear, *counts, strict=True):
-        for some, rows, scores, offsets in _scores(one, labelings, design):
-            out = beaten[some], tied[some]
-            if count_beaten(scores, offsets, y[some], rows.start, *out):
-                raise ValueError(NAN_MARGINS)
-    beaten, tied = counts.reshape(2, -1, len(design.test))
-    return beaten.T, tied.T
+    y = tested_codes(labelings, design)
+    for some, rows, scores, offsets in _scores(one, labelings, design):
+        counts = out[0, some], out[1, some]
+        if count_beaten(scores, offsets, y[some], rows.start, 0.0, *counts):
+            raise ValueError(NAN_MARGINS)
+
+
+def tested_codes(labelings: Labelings, design: Design) -> np.ndarray:
+    """Return the classes of test points, (B, n_test), kept with the labelings."""
+
+    def make() -> np.ndarray:
+        return np.ascontiguousarray(labelings.codes[:, design.test])
+
+    return labelings.keep("tested codes", make)
 
 
 def _scores(
@@ -194,25 +199,39 @@ def _blocks(design: Design) -> list[tuple[int, slice]]:
 class LinearWhereFew(MarginKernel):
     """A classifier that is linear in the test points where features are few.
 
-    Then a margin takes ``of_a_margin`` bytes.
+    Then a margin takes ``of_a_margin`` bytes. Margins that are sums by class are
+    counted while they are in cache, too, where the classifier `counts_sums`.
     """
 
     of_a_margin = 8
+    counts_sums = False
 
     @abstractmethod
     def linear(self, state: Any) -> Sequence[Linear]:
         """Return what makes the margins of regions where classes are equal."""
 
     def keeps_margins(self, n_features: int, plan: Any) -> bool:
-        is_linear = path_of(self.name, n_features, plan.design) == "linear"
-        return plan.pairing or not (is_linear and plan.trains_classes_equally)
+        path = path_of(self.name, n_features, plan.design, plan.batch_width)
+        counted = path == "linear" or (path == "class sums" and self.counts_sums)
+        return plan.pairing or not (counted and plan.trains_classes_equally)
 
     def counts(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Counts]:
-        first, linear = 0, self.linear(self.prepare(xs, plan.design))
-        for labelings in plan.batches():
-            counts = count_linear(linear, labelings, plan.design)
-            yield *counts, first, labelings.n_labelings
-            first += labelings.n_labelings
+        design, first, n_test = plan.design, 0, len(plan.design.test)
+        state, count = self.prepare(xs, design), count_type(design.n_classes)
+        for labelings in plan.batches(counted=True):
+            n_labelings = labelings.n_labelings
+            out = np.empty((2, len(xs), n_labelings, n_test), count)
+            self.count(state, labelings, design, out)
+            beaten, tied = out.reshape(2, -1, n_test)
+            yield beaten.T, tied.T, first, n_labelings
+            first += n_labelings
+
+    def count(
+        self, state: Any, labelings: Labelings, design: Design, out: np.ndarray
+    ) -> None:
+        """Count what margins that are not kept beat and tie, (2, S, B, n_test)."""
+        for place, one in enumerate(self.linear(state)):
+            count_linear(one, labelings, design, out[:, place])
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) != "linear":

@@ -27,6 +27,7 @@ from neuroextrap.margins.algebra._operators import (
     level_margins,
     test_edges,
 )
+from neuroextrap.margins.algebra._sums import ClassSums
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 _MOST_FEATURES = 4  # a sample; of more, their inner products have fewer numbers
@@ -46,6 +47,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
     name = "nearest_centroid"
     marginal = True
     indicator_bytes = 8
+    counts_sums = True
     of_a_margin = 4
 
     def margins_of_folds(
@@ -79,10 +81,25 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         grams = rounded_grams(xs)
         if design.tests_each_once and (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
-        return xs, {}, design, path, grams
+        return xs, {}, design, path, np.ascontiguousarray(grams)
 
     def linear(self, state: Any) -> Sequence[Linear]:
         return state[-1]
+
+    def keeps_margins(self, n_features: int, plan: Any) -> bool:
+        path = path_of(self.name, n_features, plan.design)
+        held_out = path == "class sums" and not plan.design.tests_each_once
+        return held_out or super().keeps_margins(n_features, plan)
+
+    def count(
+        self, state: Any, labelings: Labelings, design: Design, out: np.ndarray
+    ) -> None:
+        if state[3] == "linear":
+            super().count(state, labelings, design, out)
+            return
+        _check_products(state[-1], design, labelings)
+        sums = _sums(state)
+        sums.count(*_by_class(design, labelings), labelings, design, out)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         xs, kept, design, path, regions = state
@@ -92,7 +109,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
             for place, linear in enumerate(regions):
                 fill_linear(margins[:, :, place], [linear], labelings, design)
         else:
-            margins = _from_products(regions, path, design, labelings)
+            margins = _from_products(state, labelings)
         margins = margins.reshape(shape)
         counts = labelings.training_counts(design)
         if are_unequal(counts):
@@ -131,22 +148,27 @@ def _rules(
     return 2.0 * means, -np.einsum("fbkp,fbkp->fbk", means, means)
 
 
-def _from_products(
-    grams: np.ndarray, path: str, design: Design, labelings: Labelings
-) -> np.ndarray:
+def _from_products(state: Any, labelings: Labelings) -> np.ndarray:
     """Return the margins (n_test, K, S, B) of regions from inner products."""
-    counts = labelings.training_counts(design)
-    lengths = np.einsum("snn->sn", grams)  # no product is larger
-    if counts.min() < 1 or not np.isfinite(lengths).all():
-        raise ValueError(NAN_MARGINS)
-    shape = len(grams), len(counts[0, 0]), labelings.n_classes, len(design.test)
-    margins = np.empty(shape, dtype=np.float32)
+    _, _, design, path, grams = state
+    _check_products(grams, design, labelings)
+    shape = labelings.n_labelings, labelings.n_classes, len(design.test)
+    margins = np.empty((len(grams), *shape), dtype=np.float32)
     if path == "growing folds":
-        fill = _fill_growing
+        _fill_growing(grams, design, labelings, margins)
+    elif design.tests_each_once:
+        _sums(state).fill(*_by_class(design, labelings), margins)
     else:
-        fill = _fill_class_sums if design.tests_each_once else _fill_held_out
-    fill(np.ascontiguousarray(grams), design, labelings, margins)
+        _fill_held_out(grams, design, labelings, margins)
     return margins.transpose(3, 2, 0, 1)
+
+
+def _check_products(grams: np.ndarray, design: Design, labelings: Labelings) -> None:
+    """Raise unless every class has training samples, and all products are finite."""
+    lengths = np.einsum("snn->sn", grams)  # no product is larger
+    has_all = labelings.training_counts(design).min() >= 1
+    if not has_all or not np.isfinite(lengths).all():
+        raise ValueError(NAN_MARGINS)
 
 
 def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
@@ -156,15 +178,21 @@ def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarr
     return 2.0 / counts, 1.0 / (counts * counts)
 
 
-def _fill_class_sums(
-    grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
-) -> None:
-    """Fill the margins (S, B, K, n) of folds that test every sample once."""
-    from neuroextrap.margins.compiled._class_sums import (
-        Folds,
-        Sorted,
-        fill_centroid_margins,
-    )
+def _sums(state: Any) -> ClassSums:
+    """Return the sums of folds that test every sample once, kept with their state."""
+    from neuroextrap.margins.compiled._class_sums import fill_outside
+
+    _, kept, design, _, grams = state
+    if "sums" not in kept:
+        tables = np.empty(grams.shape)
+        fill_outside(grams, design.fold_of_test, tables)
+        kept["sums"] = ClassSums(tables, grams, np.float32)
+    return kept["sums"]
+
+
+def _by_class(design: Design, labelings: Labelings) -> tuple[Any, Any]:
+    """Return samples by class and folds for compiled sums, kept with the labelings."""
+    from neuroextrap.margins.compiled._class_sums import Folds, Sorted
 
     def make() -> Any:
         edges = test_edges(design).astype(np.uint32)
@@ -172,8 +200,7 @@ def _fill_class_sums(
         folds = Folds(of_sample, edges, *_factors(design, labelings))
         return Sorted(*labelings.sorted_by_class(design.order)), folds
 
-    by_class, folds = labelings.keep("class sums", make)
-    fill_centroid_margins(grams, by_class, folds, margins)
+    return labelings.keep("class sums", make)
 
 
 def _fill_held_out(

@@ -15,8 +15,13 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import fill_linear, sorted_samples
+from neuroextrap.margins.algebra._linear import (
+    count_linear,
+    fill_linear,
+    sorted_samples,
+)
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
+from neuroextrap.margins.algebra._sums import ClassSums, no_folds
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.stats._validation import brief, check_numbers
 
@@ -182,6 +187,7 @@ class RidgeMargins(LDAMargins):
 
     name = "ridge"
     indicator_bytes = 4
+    counts_sums = True
     rule = "ridge"  # of unequal classes, from the sums of lda
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
@@ -209,24 +215,32 @@ class RidgeMargins(LDAMargins):
 
     def _equal_margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         """Return margins where classes are equal: exact sums of operators by class."""
-        from neuroextrap.margins.compiled._class_sums import fill_sums
-
-        design, n_regions, fits, kept = state
-        if "tables" not in kept:
-            kept["tables"] = [_table(group, design) for group in fits.operators]
+        design, n_regions, fits, _ = state
         K, B, n_test = labelings.n_classes, labelings.n_labelings, len(design.test)
         margins = np.empty((n_regions, B, K, n_test), fits.dtype)
-        for tables, group in zip(kept["tables"], fits.operators, strict=True):
-            every_region = len(tables) == n_regions
-            some = len(tables), B, K, n_test
-            own = margins if every_region else np.empty(some, group.dtype)
-            fill_sums(tables, sorted_samples(labelings), own)
+        for regions, sums in _sums(state):
+            every_region = len(regions) == n_regions
+            some = len(regions), B, K, n_test
+            own = margins if every_region else np.empty(some, sums.dtype)
+            sums.fill(sorted_samples(labelings), no_folds(), own)
             if not every_region:
-                margins[group.regions] = own
+                margins[regions] = own
         for place, linear in zip(fits.linear, self.linear(state), strict=True):
             out = margins[place].transpose(2, 1, 0)
             fill_linear(out, [linear], labelings, design)
         return margins.transpose(3, 2, 0, 1).reshape(n_test, K, -1)
+
+    def count(
+        self, state: Any, labelings: Labelings, design: Design, out: np.ndarray
+    ) -> None:
+        by_class = sorted_samples(labelings)
+        for regions, sums in _sums(state):
+            counts = out if len(regions) == out.shape[1] else out[:, regions]
+            sums.count(by_class, no_folds(), labelings, design, counts)
+            if counts is not out:
+                out[:, regions] = counts
+        for place, linear in zip(state[2].linear, self.linear(state), strict=True):
+            count_linear(linear, labelings, design, out[:, place])
 
 
 def _by_balance(
@@ -253,7 +267,16 @@ def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarra
     return predictor
 
 
-def _table(group: RegionOperators, design: Design) -> np.ndarray:
+def _sums(state: Any) -> list[tuple[np.ndarray, ClassSums]]:
+    """Return (regions, their sums) of a state, kept there."""
+    design, _, fits, kept = state
+    if "sums" not in kept:
+        kept["sums"] = [(g.regions, _class_sums(g, design)) for g in fits.operators]
+    return kept["sums"]
+
+
+def _class_sums(group: RegionOperators, design: Design) -> ClassSums:
     """Return C' of predictions C @ Y, rounded so that its sums by class are exact."""
     operators = round_terms(out_of_fold(group, design, float), design.n_samples)
-    return np.ascontiguousarray(operators.swapaxes(1, 2))
+    tables = np.ascontiguousarray(operators.swapaxes(1, 2))
+    return ClassSums(tables, np.empty((len(tables), 0, 0)), group.dtype)

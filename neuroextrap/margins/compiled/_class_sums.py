@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from neuroextrap.margins.compiled._counting import count_beaten
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_nearest(
@@ -45,6 +47,15 @@ Sorted = namedtuple("Sorted", "members edges")
 # fold of every sample (n,), where each fold begins (F + 1,), and what sums of a class's
 # training samples and their squared lengths are multiplied by, (B, F, K)
 Folds = namedtuple("Folds", "of_sample edges twice inverse")
+
+# of regions: tables (S, n, n_test) whose rows are summed by class; the same in whole
+# ``units`` (S,), float32, of which a sum has `UNITS` at most; and inner products
+# (S, n, n) of samples in the order of folds, where nearest centroids are made of the
+# sums, or (S, 0, 0), where each test point has a unit of its own
+Tables = namedtuple("Tables", "exact lanes units grams")
+_Table = namedtuple("_Table", "rows unit gram")  # of one region
+UNITS = 2.0**24  # whole numbers up to which float32 has all
+_ROUNDED = 3.0 * 2.0**-24  # of a number by three roundings to float32
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -100,21 +111,6 @@ def fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
 
 
 @_compile
-def fill_sums(tables: Any, labelings: Any, out: Any) -> None:
-    """Fill the sums (S, B, K, n_test) of tables (S, n_samples, n_test) by class."""
-    n_classes, n_test = out.shape[2:]
-    sums = np.empty((n_classes, n_test))
-    for s in range(len(tables)):
-        for b in range(out.shape[1]):
-            members, edges = labelings.members[b], labelings.edges[b]
-            fill_class_sums(tables[s], members, edges, sums)
-            margins = out[s, b]
-            for k in range(n_classes):
-                for i in range(n_test):
-                    margins[k, i] = sums[k, i]
-
-
-@_compile
 def _take_off(x: Any, samples: Any, classes: Any, mean: Any, sums: Any) -> None:
     """Take some samples of x (n, p), about a mean, off the sums (K, p) by class."""
     for sample in samples:
@@ -152,14 +148,14 @@ def fill_training_sums(
 
 @_compile
 def _fill_squares(
-    gram: Any, cross: Any, members: Any, of_sample: Any, squares: Any
+    table: Any, cross: Any, members: Any, of_sample: Any, squares: Any
 ) -> None:
     """Fill the squared length of each fold's sum over one class's training samples.
 
-    The length over all samples, minus twice the held-out samples' products ``cross``
-    with the sum, and theirs with each other.
+    The length over all samples, minus twice the held-out samples' products ``cross``,
+    in the table's unit, with the sum, and theirs with each other.
     """
-    total = 0.0
+    gram, total = table.gram, 0.0
     squares[:] = 0.0
     for a in range(len(members)):
         sample, fold = members[a], of_sample[members[a]]
@@ -168,42 +164,119 @@ def _fill_squares(
         while other >= 0 and of_sample[members[other]] == fold:
             within += 2.0 * gram[sample, members[other]]
             other -= 1
-        total += cross[sample] + within
-        squares[fold] -= 2.0 * cross[sample] + within
+        product = cross[sample] * table.unit
+        total += product + within
+        squares[fold] -= 2.0 * product + within
     for fold in range(len(squares)):
         squares[fold] += total
 
 
 @_compile
-def _fill_table(gram: Any, of_sample: Any, table: Any) -> None:
+def fill_outside(grams: Any, of_sample: Any, tables: Any) -> None:
     """Copy the products of samples, zero where one fold holds both."""
-    for i in range(len(gram)):
-        row, out, fold = gram[i], table[i], of_sample[i]
-        for j in range(len(row)):
-            out[j] = 0.0 if of_sample[j] == fold else row[j]
+    for s in range(len(grams)):
+        for i in range(grams.shape[1]):
+            row, out, fold = grams[s, i], tables[s, i], of_sample[i]
+            for j in range(len(row)):
+                out[j] = 0.0 if of_sample[j] == fold else row[j]
 
 
 @_compile
-def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> None:
-    """Fill the margins (S, B, K, n) of the nearest centroid, every fold tested once."""
-    n_classes, n = out.shape[2:]
-    table, cross = np.empty((n, n)), np.empty((n_classes, n))
-    squares = np.empty(len(folds.edges) - 1)
-    for s in range(len(grams)):
-        gram = grams[s]
-        _fill_table(gram, folds.of_sample, table)
+def _fill_margins(
+    table: Any, by_class: Any, folds: Any, b: int, squares: Any, out: Any
+) -> float:
+    """Fill the sums (K, n_test) of a table's rows by class, under one labeling.
+
+    Where there are inner products, margins of the nearest centroid are made of them.
+    Returns how far they may be from those of `Tables.exact`, in float32, if the table
+    is in whole units: half a unit a sample of a sum, and of the products in a square;
+    all else are roundings of numbers of this size.
+    """
+    members, edges, error = by_class.members[b], by_class.edges[b], 0.0
+    fill_class_sums(table.rows, members, edges, out)
+    if len(table.gram) == 0:
+        return 0.5 * (edges[1:] - edges[:-1]).max() + 2.0
+    for k in range(len(out)):
+        row, of_class = out[k], members[edges[k] : edges[k + 1]]
+        largest, length, size = 0.0, 0.0, len(of_class)
+        _fill_squares(table, row, of_class, folds.of_sample, squares)
+        for f in range(len(squares)):
+            factor = folds.twice[b, f, k]
+            constant = squares[f] * folds.inverse[b, f, k]
+            largest, length = max(largest, factor), max(length, abs(constant))
+            scale, shift = row.dtype.type(factor * table.unit), row.dtype.type(constant)
+            for i in range(folds.edges[f], folds.edges[f + 1]):
+                row[i] = row[i] * scale - shift
+        missed = (0.5 * size + 5.0) * largest + 0.375 * (size * largest) ** 2
+        error = max(error, table.unit * missed + 5.0 / UNITS * length)
+    return error
+
+
+@_compile
+def fill_margins(tables: Any, by_class: Any, folds: Any, out: Any) -> None:
+    """Fill the margins (S, B, K, n_test) of regions from their tables."""
+    work, squares = np.empty(out.shape[2:]), np.empty(len(folds.edges) - 1)
+    for s in range(len(out)):
+        table = _Table(tables.exact[s], 1.0, tables.grams[s])
         for b in range(out.shape[1]):
-            members, edges = labelings.members[b], labelings.edges[b]
-            margins = out[s, b]
-            fill_class_sums(table, members, edges, cross)
-            for k in range(n_classes):
-                row, of_class = cross[k], members[edges[k] : edges[k + 1]]
-                _fill_squares(gram, row, of_class, folds.of_sample, squares)
-                for f in range(len(squares)):
-                    factor = folds.twice[b, f, k]
-                    constant = squares[f] * folds.inverse[b, f, k]
-                    for i in range(folds.edges[f], folds.edges[f + 1]):
-                        margins[k, i] = row[i] * factor - constant
+            _fill_margins(table, by_class, folds, b, squares, work)
+            _copy_rows(work, out[s, b])
+
+
+@_compile
+def _copy_rows(rows: Any, out: Any) -> None:
+    """Copy rows into those of another precision."""
+    for k in range(len(rows)):
+        row, copied = rows[k], out[k]
+        for i in range(len(row)):
+            copied[i] = row[i]
+
+
+@_compile
+def _largest(values: Any) -> int:
+    """Return the largest value."""
+    largest = values[0]
+    for value in values:
+        largest = max(largest, value)
+    return largest
+
+
+@_compile
+def count_margins(
+    tables: Any, by_class: Any, folds: Any, y: Any, margins: Any, exact: Any, out: Any
+) -> bool:
+    """Count what the same margins beat and tie, ``out`` (2, S, B, n_test), in cache.
+
+    ``y`` (B, n_test) are the true classes. Of tables in whole units, whose sums are
+    exact in float32; a labeling under which a margin is too close to that of the true
+    class is counted again. ``margins`` (., K, n_test) of some labelings and the
+    ``exact`` (1, K, n_test) ones of one are written over. Returns whether one is NaN.
+    """
+    n_together, unknown = len(margins), False
+    work, squares = np.empty(exact.shape[1:]), np.empty(len(folds.edges) - 1)
+    none = np.zeros(margins.shape[:2], margins.dtype)
+    nothing = np.zeros(exact.shape[:2], exact.dtype)
+    for s in range(out.shape[1]):
+        beaten, tied = out[0, s], out[1, s]
+        whole = _Table(tables.lanes[s], tables.units[s], tables.grams[s])
+        table = _Table(tables.exact[s], 1.0, tables.grams[s])
+        for start in range(0, len(y), n_together):
+            stop, slack = min(start + n_together, len(y)), 0.0
+            for b in range(start, stop):
+                of_one = margins[b - start]
+                error = _fill_margins(whole, by_class, folds, b, squares, of_one)
+                slack = max(slack, 2.0 * error)
+            some, few = slice(start, stop), margins[: stop - start]
+            counts = beaten[some], tied[some]
+            unknown |= count_beaten(few, none, y[some], 0, slack, *counts)
+            for b in range(start, stop):
+                if _largest(tied[b]) > 0:
+                    _fill_margins(table, by_class, folds, b, squares, work)
+                    _copy_rows(work, exact[0])
+                    one = slice(b, b + 1)
+                    again = beaten[one], tied[one]
+                    unknown |= count_beaten(exact, nothing, y[one], 0, 0.0, *again)
+    return unknown
 
 
 @_compile

@@ -14,19 +14,36 @@ _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compile
+def _has_nan(margins: Any, offsets: Any) -> bool:
+    """Return whether one of margins (K, M) plus offsets (K,) is NaN."""
+    unknown = False
+    for k in range(len(offsets)):
+        for margin in margins[k]:
+            unknown |= np.isnan(margin + offsets[k])
+    return unknown
+
+
+@_compile
 def count_beaten(
-    margins: Any, offsets: Any, y: Any, first: int, beaten: Any, tied: Any
+    margins: Any,
+    offsets: Any,
+    y: Any,
+    first: int,
+    slack: float,
+    beaten: Any,
+    tied: Any,
 ) -> bool:
     """Count the classes below the true one, and those level with it.
 
     Of margins (n_test, K, M) without their ``offsets`` (n_test or 1, K), from column
     ``first`` of the rest on: ``y`` (L, .), the same for every L points, ``beaten`` and
-    ``tied`` (n_test, .). Returns whether a margin is NaN.
+    ``tied`` (n_test, .). Margins within the ``slack`` are level. Returns whether a
+    margin is NaN.
     """
     n_test, n_classes, n_batch = margins.shape
-    truth, n_unknown = np.empty(_COLUMNS, margins.dtype), 0
+    low, high = np.empty(_COLUMNS, margins.dtype), np.empty(_COLUMNS, margins.dtype)
     below, reached = np.empty(_COLUMNS, np.int32), np.empty(_COLUMNS, np.int32)
-    unknown = np.empty(_COLUMNS, np.int32)
+    unknown = False
     for i in range(n_test):
         added = offsets[min(i, len(offsets) - 1)]
         for start in range(0, n_batch, _COLUMNS):
@@ -35,45 +52,39 @@ def count_beaten(
             # rows are contiguous to the compiler, which a slice of slices is not
             classes, fewer, level = y[i % len(y), some], beaten[i, some], tied[i, some]
             for b in range(len(classes)):
-                truth[b] = margins[i, classes[b], start + b] + added[classes[b]]
-                below[b], reached[b], unknown[b] = 0, -1, 0
+                truth = margins[i, classes[b], start + b] + added[classes[b]]
+                low[b], high[b] = truth - slack, truth + slack
+                below[b], reached[b] = 0, -1
             for k in range(n_classes):
                 row, offset = margins[i, k, start:stop], added[k]
                 for b in range(len(row)):
                     margin = row[b] + offset
-                    below[b] += np.int32(margin < truth[b])
-                    reached[b] += np.int32(margin <= truth[b])
-                    unknown[b] |= np.int32(np.isnan(margin))
+                    below[b] += np.int32(margin < low[b])
+                    reached[b] += np.int32(not margin > high[b])  # NaN, too
+            most = np.int32(0)
             for b in range(len(fewer)):
                 fewer[b], level[b] = below[b], reached[b] - below[b]
-                n_unknown += unknown[b]
-    return n_unknown > 0
+                most = max(most, reached[b] - below[b])
+            if most > 0:
+                unknown |= _has_nan(margins[i, :, start:stop], added)
+    return unknown
 
 
 @_compile
 def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
-    """Add weights (n_test or 1, M or 1) to wins (K, M), a tie's to all it may be."""
-    n_test, n_batch = beaten.shape
-    most = np.empty(n_test, np.int32)  # ties of every point
-    for start in range(0, n_batch, _COLUMNS):
-        some = slice(start, min(start + _COLUMNS, n_batch))
-        out, highest = wins[:, some], 0
-        for i in range(n_test):
-            below, level = beaten[i, some], tied[i, some]
-            weight = weights[min(i, weights.shape[0] - 1)]
-            weight = weight[some] if len(weight) > 1 else weight
-            most[i] = 0
-            for b in range(len(below)):
-                if level[b] == 0:
-                    out[below[b], b] += weight[min(b, len(weight) - 1)]
-                else:
-                    most[i] = max(most[i], level[b])
-            highest = max(highest, most[i])
-        for extra in range(highest + 1):
-            for i in range(n_test):
-                for b in range(start, some.stop if most[i] > 0 else start):
-                    n_ties = tied[i, b]
-                    if n_ties > 0 and n_ties >= extra:
-                        row = min(i, weights.shape[0] - 1)
-                        weight = weights[row, min(b, weights.shape[1] - 1)]
-                        wins[beaten[i, b] + extra, b] += weight / (n_ties + 1)
+    """Add weights (M or 1, n_test or 1) to wins (M, K), a tie's to all it may be.
+
+    Of counts (M, n_test).
+    """
+    for b in range(len(beaten)):
+        below, level, out = beaten[b], tied[b], wins[b]
+        weight, most = weights[min(b, len(weights) - 1)], 0
+        last = len(weight) - 1
+        for i in range(len(below)):
+            if level[i] == 0:
+                out[below[i]] += weight[min(i, last)]
+            most = max(most, level[i])
+        for extra in range(most + 1 if most > 0 else 0):
+            for i in range(len(below)):
+                if level[i] > 0 and level[i] >= extra:
+                    out[below[i] + extra] += weight[min(i, last)] / (level[i] + 1)

@@ -1,0 +1,76 @@
+"""Margins that are sums of a table's rows by class: kept, or counted in cache."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.margins._wins import NAN_MARGINS
+from neuroextrap.margins.algebra._linear import tested_codes
+
+_IN_CACHE = 2**13  # margins
+
+
+def no_folds() -> Any:
+    """Return what compiled loops take for folds where nothing is made of sums."""
+    from neuroextrap.margins.compiled._class_sums import Folds
+
+    nothing, factors = np.zeros(1, np.uint32), np.empty((0, 0, 0))
+    return Folds(nothing, nothing, factors, factors)
+
+
+@dataclass
+class ClassSums:
+    """Tables (S, n, n_test) of regions, of which the rows of a class are summed.
+
+    Where there are inner products ``grams`` (S, n, n) of samples in the order of folds,
+    not (S, 0, 0), nearest centroids are made of the sums. Margins are of a ``dtype``.
+    """
+
+    tables: np.ndarray
+    grams: np.ndarray
+    dtype: Any
+
+    @cached_property
+    def _compiled(self) -> Any:
+        """The tables, as they are and in whole units, for compiled loops."""
+        from neuroextrap.margins.compiled._class_sums import UNITS, Tables
+
+        n_samples = self.tables.shape[1]
+        largest = np.abs(self.tables).sum(axis=1, keepdims=True)  # of any samples' sums
+        if self.grams.size:
+            largest = largest.max(axis=2, keepdims=True)
+        if not np.isfinite(largest).all():
+            raise ValueError(NAN_MARGINS)
+        units = np.where(largest > 0, largest, 1.0) / (UNITS - n_samples)
+        lanes = np.rint(self.tables / units).astype(np.float32)
+        # of one layout, so that the loop is compiled once
+        units = np.ascontiguousarray(units[:, 0, 0])
+        return Tables(self.tables, lanes, units, self.grams)
+
+    def fill(self, by_class: Any, folds: Any, margins: np.ndarray) -> None:
+        """Fill the margins (S, B, K, n_test) of labelings, `Sorted`, and `Folds`."""
+        from neuroextrap.margins.compiled._class_sums import fill_margins
+
+        fill_margins(self._compiled, by_class, folds, margins)
+
+    def count(
+        self,
+        by_class: Any,
+        folds: Any,
+        labelings: Labelings,
+        design: Design,
+        out: np.ndarray,
+    ) -> None:
+        """Count what the same margins beat and tie, (2, S, B, n_test)."""
+        from neuroextrap.margins.compiled._class_sums import count_margins
+
+        size = labelings.n_classes, self.tables.shape[2]
+        n_together = max(1, _IN_CACHE // (size[0] * size[1]))
+        margins = np.empty((n_together, *size), np.float32)
+        exact = np.empty((1, *size), self.dtype)
+        given = self._compiled, by_class, folds, tested_codes(labelings, design)
+        if count_margins(*given, margins, exact, out):
+            raise ValueError(NAN_MARGINS)
