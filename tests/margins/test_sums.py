@@ -8,6 +8,7 @@ import pytest
 from neuroextrap.stats import permute_labels
 from tests.margins.seam import (
     AccuracyStatistic,
+    LDAMargins,
     NearestCentroidMargins,
     Plan,
     RegionSamples,
@@ -25,6 +26,8 @@ KERNELS = {
     "nearest_centroid": NearestCentroidMargins(),
     "ridge": RidgeMargins(),
     "next to no penalty": RidgeMargins(shrinkage=1e-4),
+    "lda": LDAMargins(),
+    "lda in float64": LDAMargins(shrinkage=1e-4, priors="frequency"),
 }
 
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._paths import path_of
+from neuroextrap.margins._wins import count_type
 from neuroextrap.margins.algebra._linear import (
     Linear,
     LinearRegion,
     LinearWhereFew,
     class_sums,
+    count_linear,
     empty_linear,
     fill_linear,
     sorted_samples,
@@ -153,6 +155,7 @@ class LDAMargins(LinearWhereFew):
 
     name = "lda"
     indicator_bytes = 8
+    counts_sums = True
     shrinks = True
     labelings_at_once = 64
 
@@ -187,8 +190,11 @@ class LDAMargins(LinearWhereFew):
         # equal margins to the last bit; no region of few features is left here
         path = path_of("lda", np.inf, design, labelings.n_together, penalized=False)
         for group in fits.operators:
-            by_sums = path == "class sums" and group.inverses
-            (_fill_class_sums if by_sums else _fill_fits)(margins, group, trained)
+            if path == "class sums" and group.inverses:
+                counts_of_none = np.empty((2, 0, 0, 0), count_type(design.n_classes))
+                _fill_class_sums(group, trained, margins, counts_of_none)
+            else:
+                _fill_fits(margins, group, trained)
         for place, linear in zip(fits.linear, self.linear(state), strict=True):
             fill_linear(margins[:, :, place], [linear], labelings, design)
         flat = margins.reshape(*margins.shape[:2], -1)
@@ -198,6 +204,25 @@ class LDAMargins(LinearWhereFew):
             weights = noise_weights(kept["explained"], counts, self.rule)
             level_margins(flat, weights, counts, design)
         return flat
+
+    def count(
+        self, state: Any, labelings: Labelings, design: Design, out: np.ndarray
+    ) -> None:
+        _, _, fits, _ = state
+        self.count_operators(state, labelings, out)
+        for place, linear in zip(fits.linear, self.linear(state), strict=True):
+            count_linear(linear, labelings, design, out[:, place])
+
+    def count_operators(
+        self, state: Any, labelings: Labelings, out: np.ndarray
+    ) -> None:
+        """Count the margins of regions with operators, (2, S, B, n_test)."""
+        design, _, fits, _ = state
+        counts = checked_counts(design, labelings)
+        trained = _Trained(design, labelings, counts, self.rule)
+        for group in fits.operators:
+            nothing = np.empty((0, 0, 0, 0), group.dtype)
+            _fill_class_sums(group, trained, nothing, out)
 
 
 class _Trained(NamedTuple):
@@ -226,18 +251,27 @@ class _Trained(NamedTuple):
 
 
 def _fill_class_sums(
-    margins: np.ndarray, group: RegionOperators, trained: _Trained
+    group: RegionOperators, trained: _Trained, margins: np.ndarray, out: np.ndarray
 ) -> None:
-    """Fill the margins (n_test, K, n_regions, B) of a group of regions, one by one."""
-    from neuroextrap.margins.compiled._lda_moments import Folds, fill_labelings
+    """Fill margins (n_test, K, n_regions, B) of a group of regions, one by one.
+
+    Or count what they beat and tie, (2, n_regions, B, n_test): one has no size.
+    """
+    from neuroextrap.margins.compiled._lda_moments import (
+        TOGETHER,
+        Folds,
+        Region,
+        fill_labelings,
+    )
 
     design = trained.design
     labelings = trained.labelings.keep(("compiled", trained.rule), trained.compiled)
     folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
-    for (region, dense), inverses in zip(
-        group.each(), group.flat_inverses, strict=True
-    ):
-        if not fill_labelings(dense, inverses, folds, labelings, region, margins):
+    n_tested = max(len(test) for _, test in design.folds)
+    scores = np.empty((n_tested, design.n_classes, TOGETHER), group.dtype)
+    for (place, dense), inverses in zip(group.each(), group.flat_inverses, strict=True):
+        region = Region(dense, inverses, place)
+        if not fill_labelings(region, folds, labelings, scores, margins, out):
             raise ValueError(SINGULAR)
 
 

@@ -15,11 +15,7 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import (
-    count_linear,
-    fill_linear,
-    sorted_samples,
-)
+from neuroextrap.margins.algebra._linear import fill_linear, sorted_samples
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.algebra._sums import ClassSums, no_folds
 from neuroextrap.margins.classifiers._lda import LDAMargins
@@ -187,7 +183,6 @@ class RidgeMargins(LDAMargins):
 
     name = "ridge"
     indicator_bytes = 4
-    counts_sums = True
     rule = "ridge"  # of unequal classes, from the sums of lda
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
@@ -230,17 +225,15 @@ class RidgeMargins(LDAMargins):
             fill_linear(out, [linear], labelings, design)
         return margins.transpose(3, 2, 0, 1).reshape(n_test, K, -1)
 
-    def count(
-        self, state: Any, labelings: Labelings, design: Design, out: np.ndarray
+    def count_operators(
+        self, state: Any, labelings: Labelings, out: np.ndarray
     ) -> None:
-        by_class = sorted_samples(labelings)
+        by_class, design = sorted_samples(labelings), state[0]
         for regions, sums in _sums(state):
             counts = out if len(regions) == out.shape[1] else out[:, regions]
             sums.count(by_class, no_folds(), labelings, design, counts)
             if counts is not out:
                 out[:, regions] = counts
-        for place, linear in zip(state[2].linear, self.linear(state), strict=True):
-            count_linear(linear, labelings, design, out[:, place])
 
 
 def _by_balance(

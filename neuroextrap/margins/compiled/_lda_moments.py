@@ -14,12 +14,17 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.margins.compiled._class_sums import fill_class_sums
+from neuroextrap.margins.compiled._counting import count_beaten
 
 TOGETHER = 64
 
 # held-out samples of all folds, where each fold's start, the row of every test point
 # among its fold's held-out samples, and where each fold's start
 Folds = namedtuple("Folds", "held edges rows row_edges")
+
+# I - H (n, n) of a region, its inverse held-out blocks (sum of n_held ** 2,), one fold
+# after the other, and its number among the regions
+Region = namedtuple("Region", "dense inverses place")
 
 # of B labelings: samples sorted by class (B, n), where classes begin (B, K + 1),
 # classes of samples (B, n), training samples of a class and what is added to its margin
@@ -29,7 +34,7 @@ Group = namedtuple("Group", "members edges codes counts constants is_ridge")
 
 # of a fold: residuals of its held-out samples and predicted minus true, (n_held, K, .);
 # moments (K, K, .), training samples of a class and constants (K, .), and what may be
-# written over, (K, 4, .) and (2, .); whether no pivot was too small
+# written over, (K, 4, .) and (4, .); whether no pivot was too small
 Work = namedtuple("Work", "inside errors moments counts constants pivots rows regular")
 
 _EPSILON = float(np.finfo(float).eps)
@@ -49,7 +54,7 @@ def _workspace(n_held: int, width: int) -> Any:
         np.empty((width, TOGETHER)),
         np.empty((width, TOGETHER)),
         np.empty((width, 4, TOGETHER)),
-        np.empty((2, TOGETHER)),
+        np.empty((4, TOGETHER)),
         np.ones(1, np.int64),
     )
 
@@ -144,9 +149,11 @@ def _fill_moments(total: Any, n_held: int, n_classes: int, work: Any) -> None:
     width, counts = len(total), work.counts
     size, share = work.rows[0], work.rows[1]
     _add_counts(counts, size)
+    for x in range(TOGETHER):
+        size[x] = 1.0 / size[x]
     for k in range(width):
         for x in range(TOGETHER):
-            share[x] = 1.0 / size[x] * counts[k, x]
+            share[x] = size[x] * counts[k, x]
         for m in range(k, width):
             out, of_all, count = work.moments[k, m], total[k, m], counts[m]
             for x in range(TOGETHER):
@@ -166,10 +173,12 @@ def _read_pivots(k: int, least: Any, work: Any) -> None:
     matrix, pivots = work.moments, work.pivots
     p, q, corner = matrix[k, k], matrix[k, k + 1], matrix[k + 1, k + 1]
     factor, second = work.rows[0], work.rows[1]
-    n_small = 0
+    by_first, by_second, n_small = work.rows[2], work.rows[3], 0
     for x in range(TOGETHER):
-        factor[x] = q[x] * (1.0 / p[x])
+        by_first[x] = 1.0 / p[x]
+        factor[x] = q[x] * by_first[x]
         second[x] = corner[x] - q[x] * factor[x]
+        by_second[x] = 1.0 / second[x]
         n_small += not (p[x] > least[k, x] and second[x] > least[k + 1, x])
     work.regular[0] &= n_small == 0
     for i in range(len(matrix)):
@@ -180,14 +189,14 @@ def _read_pivots(k: int, least: Any, work: Any) -> None:
         out = pivots[i]
         for x in range(TOGETHER):
             a, b = one[x], two[x]
-            scaled = (b - factor[x] * a) * (1.0 / second[x])
+            scaled = (b - factor[x] * a) * by_second[x]
             out[0, x], out[1, x] = a, b
-            out[2, x] = a * (1.0 / p[x]) - factor[x] * scaled
+            out[2, x] = a * by_first[x] - factor[x] * scaled
             out[3, x] = scaled
     for x in range(TOGETHER):
-        f, inverse = factor[x], 1.0 / second[x]
+        f, inverse = factor[x], by_second[x]
         g = f * inverse
-        pivots[k, 2, x] = -(1.0 / p[x] + f * g)
+        pivots[k, 2, x] = -(by_first[x] + f * g)
         pivots[k, 3, x] = pivots[k + 1, 2, x] = g
         pivots[k + 1, 3, x] = -inverse
 
@@ -295,58 +304,100 @@ def _gather_fold(
     f: int, held: Any, sums: Any, labelings: Any, columns: Any, work: Any
 ) -> None:
     """Turn the residuals of a fold's held-out samples, and its counts, over."""
-    for k in range(sums.shape[1]):
+    n_samples = labelings.codes.shape[1]
+    for k in range(len(work.counts)):
         counts, constants = labelings.counts[f, k], labelings.constants[f, k]
         for x in range(TOGETHER):
             work.counts[k, x] = counts[columns[x]]
             work.constants[k, x] = constants[columns[x]]
         for i in range(len(held)):
-            out, sample = work.inside[i, k], np.uint64(held[i])
+            out, place = work.inside[i, k], np.uint64(k * n_samples + held[i])
             for x in range(TOGETHER):
-                out[x] = sums[x, k, sample]
+                out[x] = sums[x, place]
+
+
+@_compile
+def _fill_sums(
+    dense: Any, labelings: Any, start: int, columns: Any, sums: Any, total: Any
+) -> None:
+    """Fill residuals of all samples (., K * n), and the triangles of Y'E."""
+    n_samples, width = len(dense), len(total)
+    for x in range(TOGETHER):
+        columns[x] = min(start + x, len(labelings.codes) - 1)
+        members, edges = labelings.members[columns[x]], labelings.edges[columns[x]]
+        of_one = sums[x, : width * n_samples].reshape(width, n_samples)
+        fill_class_sums(dense, members, edges, of_one)
+        _fill_total(of_one, members, edges, total, x)
+
+
+@_compile
+def _write(scores: Any, first: int, place: int, columns: Any, out: Any) -> None:
+    """Write the margins (., K, .) of test points of a region, from the first one on."""
+    for i in range(len(scores)):
+        for m in range(scores.shape[1]):
+            for x in range(TOGETHER):
+                out[first + i, m, place, columns[x]] = scores[i, m, x]
+
+
+@_compile
+def _count(scores: Any, first: int, truth: Any, columns: Any, counts: Any) -> bool:
+    """Count what these margins beat and tie, (2, B, n_test); True if one is NaN."""
+    beaten = np.empty((len(scores), TOGETHER), counts.dtype)
+    tied, none = np.empty_like(beaten), np.zeros(scores.shape[:2], scores.dtype)
+    classes = truth.astype(np.int32)
+    unknown = count_beaten(scores, none, classes, 0, 0.0, beaten, tied)
+    for x in range(TOGETHER):
+        for i in range(len(scores)):
+            counts[0, columns[x], first + i] = beaten[i, x]
+            counts[1, columns[x], first + i] = tied[i, x]
+    return unknown
 
 
 @_compile
 def fill_labelings(
-    dense: Any, inverses: Any, folds: Any, labelings: Any, region: int, out: Any
+    region: Any, folds: Any, labelings: Any, scores: Any, out: Any, counts: Any
 ) -> bool:
-    """Fill the margins (n_test, K, n_regions, B) of a region under many labelings.
+    """Fill margins (n_test, K, n_regions, B) of many labelings, or count them.
 
-    ``dense`` (n, n) is I - H, ``inverses`` (sum of n_held ** 2,) its inverse held-out
-    blocks, one fold after the other. False if a within-class scatter is singular or not
-    finite.
+    ``counts`` (2, n_regions, B, n_test) are what margins beat and tie; ``out`` or they
+    have no size. In ``scores`` (., K, .) is room for the test points of a fold, in the
+    precision of margins. False if a within-class scatter is singular or not finite.
     """
-    n_classes, n_labelings = out.shape[1], out.shape[3]
-    n_samples, width = len(dense), labelings.counts.shape[1]
+    n_classes, width, unknown = scores.shape[1], labelings.counts.shape[1], False
     work = _workspace(_longest(folds.edges), width)
-    sums = np.zeros((TOGETHER, width, n_samples))
+    # an odd number of cache lines each: else a column of them is in few places of it
+    n_lines = (width * len(region.dense) + 7) // 8
+    sums = np.zeros((TOGETHER, 8 * (n_lines | 1)))
     total = np.zeros((width, width, TOGETHER))
     margins = np.empty((n_classes, TOGETHER))
-    codes, columns = np.empty(TOGETHER, np.int64), np.empty(TOGETHER, np.int64)
-    for start in range(0, n_labelings, TOGETHER):
-        for x in range(TOGETHER):
-            columns[x] = min(start + x, n_labelings - 1)
-            members, edges = labelings.members[columns[x]], labelings.edges[columns[x]]
-            fill_class_sums(dense, members, edges, sums[x])
-            _fill_total(sums[x], members, edges, total, x)
-        n_columns, of_fold = min(TOGETHER, n_labelings - start), 0
+    columns = np.empty(TOGETHER, np.int64)
+    truth = np.empty((len(scores), TOGETHER), np.int64)
+    for start in range(0, len(labelings.codes), TOGETHER):
+        _fill_sums(region.dense, labelings, start, columns, sums, total)
+        of_fold = 0
         for f in range(len(folds.edges) - 1):
             held = folds.held[folds.edges[f] : folds.edges[f + 1]]
             n_held = len(held)
             _gather_fold(f, held, sums, labelings, columns, work)
-            inverse = inverses[of_fold : of_fold + n_held**2].reshape(n_held, n_held)
+            inverse = region.inverses[of_fold : of_fold + n_held**2]
             of_fold += n_held**2
-            _fill_errors(inverse, n_held, work)
+            _fill_errors(inverse.reshape(n_held, n_held), n_held, work)
             _fit_fold(total, n_held, n_classes, labelings.is_ridge, work)
-            for t in range(folds.row_edges[f], folds.row_edges[f + 1]):
-                row = folds.rows[t]
+            first = folds.row_edges[f]
+            rows = folds.rows[first : folds.row_edges[f + 1]]
+            for i in range(len(rows)):
                 for x in range(TOGETHER):
-                    codes[x] = labelings.codes[columns[x], held[row]]
-                _fill_margins(work.errors[row], codes, work, margins)
+                    truth[i, x] = labelings.codes[columns[x], held[rows[i]]]
+                _fill_margins(work.errors[rows[i]], truth[i], work, margins)
                 for m in range(n_classes):
-                    for x in range(n_columns):
-                        out[t, m, region, start + x] = margins[m, x]
-    return work.regular[0] > 0
+                    _copy(margins[m], scores[i, m])
+            tested = scores[: len(rows)]
+            if out.size > 0:
+                _write(tested, first, region.place, columns, out)
+            else:
+                some = counts[:, region.place]
+                unknown |= _count(tested, first, truth, columns, some)
+    return work.regular[0] > 0 and not unknown
 
 
 @_compile
