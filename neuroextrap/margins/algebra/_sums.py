@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._wins import NAN_MARGINS
+from neuroextrap.margins._wins import NAN_MARGINS, beaten_and_tied
 from neuroextrap.margins.algebra._linear import tested_codes
+from neuroextrap.stats._validation import batches
 
-_IN_CACHE = 2**13  # margins
+_IN_CACHE, _AGAIN = 2**13, 2**17  # margins that are counted, and counted again
 
 
 def no_folds() -> Any:
@@ -38,23 +39,25 @@ class ClassSums:
         """The tables, as they are and in whole units, for compiled loops."""
         from neuroextrap.margins.compiled._class_sums import UNITS, Tables
 
-        n_samples = self.tables.shape[1]
-        largest = np.abs(self.tables).sum(axis=1, keepdims=True)  # of any samples' sums
-        if self.grams.size:
-            largest = largest.max(axis=2, keepdims=True)
-        if not np.isfinite(largest).all():
-            raise ValueError(NAN_MARGINS)
-        units = np.where(largest > 0, largest, 1.0) / (UNITS - n_samples)
-        lanes = np.rint(self.tables / units).astype(np.float32)
-        # of one layout, so that the loop is compiled once
-        units = np.ascontiguousarray(units[:, 0, 0])
-        return Tables(self.tables, lanes, units, self.grams)
+        lanes, units = np.empty(self.tables.shape, np.float32), []
+        for table, out in zip(self.tables, lanes, strict=True):
+            largest = np.abs(table).sum(axis=0)  # that any samples add up to
+            if self.grams.size:
+                largest[:] = largest.max()
+            if not np.isfinite(largest).all():
+                raise ValueError(NAN_MARGINS)
+            unit = np.where(largest > 0, largest, 1.0) / (UNITS - len(table))
+            np.rint(table / unit, out=out, casting="same_kind")
+            units.append(unit[0])
+        return Tables(self.tables, lanes, np.array(units), self.grams)
 
     def fill(self, by_class: Any, folds: Any, margins: np.ndarray) -> None:
         """Fill the margins (S, B, K, n_test) of labelings, `Sorted`, and `Folds`."""
         from neuroextrap.margins.compiled._class_sums import fill_margins
 
-        fill_margins(self._compiled, by_class, folds, margins)
+        every = np.arange(margins.shape[1])
+        for s, out in enumerate(margins):
+            fill_margins(self._compiled, s, by_class, folds, every, out)
 
     def count(
         self,
@@ -64,13 +67,25 @@ class ClassSums:
         design: Design,
         out: np.ndarray,
     ) -> None:
-        """Count what the same margins beat and tie, (2, S, B, n_test)."""
-        from neuroextrap.margins.compiled._class_sums import count_margins
+        """Count what the same margins beat and tie, (2, S, B, n_test).
 
-        size = labelings.n_classes, self.tables.shape[2]
-        n_together = max(1, _IN_CACHE // (size[0] * size[1]))
-        margins = np.empty((n_together, *size), np.float32)
-        exact = np.empty((1, *size), self.dtype)
-        given = self._compiled, by_class, folds, tested_codes(labelings, design)
-        if count_margins(*given, margins, exact, out):
+        In whole units, which are half as long; labelings under which a margin is too
+        close to that of the true class are counted again.
+        """
+        from neuroextrap.margins.compiled._class_sums import count_margins, fill_margins
+
+        y = tested_codes(labelings, design)
+        size = labelings.n_classes, y.shape[1]
+        together, again = (
+            max(1, n // (size[0] * size[1])) for n in (_IN_CACHE, _AGAIN)
+        )
+        margins = np.empty((together, *size), np.float32)
+        if count_margins(self._compiled, by_class, folds, y, margins, out):
             raise ValueError(NAN_MARGINS)
+        for s, tied in enumerate(out[1]):
+            close = np.flatnonzero(tied.any(axis=1))
+            for some in (close[part] for part in batches(len(close), again)):
+                exact = np.empty((len(some), *size), self.dtype)
+                fill_margins(self._compiled, s, by_class, folds, some, exact)
+                counts = beaten_and_tied(exact.transpose(2, 1, 0), y[some].T)
+                out[:, s, some] = [each.T for each in counts]

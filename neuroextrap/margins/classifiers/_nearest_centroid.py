@@ -180,13 +180,10 @@ def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarr
 
 def _sums(state: Any) -> ClassSums:
     """Return the sums of folds that test every sample once, kept with their state."""
-    from neuroextrap.margins.compiled._class_sums import fill_outside
-
     _, kept, design, _, grams = state
     if "sums" not in kept:
-        tables = np.empty(grams.shape)
-        fill_outside(grams, design.fold_of_test, tables)
-        kept["sums"] = ClassSums(tables, grams, np.float32)
+        together = design.fold_of_test[:, np.newaxis] == design.fold_of_test
+        kept["sums"] = ClassSums(np.where(together, 0.0, grams), grams, np.float32)
     return kept["sums"]
 
 

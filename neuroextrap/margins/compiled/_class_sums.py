@@ -89,14 +89,7 @@ def fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
     n_test = sums.shape[1]
     for k in range(len(edges) - 1):
         out, a = sums[k], edges[k]
-        if edges[k + 1] - a >= 4:
-            first, second = table[members[a]], table[members[a + 1]]
-            third, fourth = table[members[a + 2]], table[members[a + 3]]
-            for i in range(n_test):
-                out[i] = (first[i] + second[i]) + (third[i] + fourth[i])
-            a += 4
-        else:
-            out[:] = 0.0
+        out[:] = 0.0
         while edges[k + 1] - a >= 4:
             first, second = table[members[a]], table[members[a + 1]]
             third, fourth = table[members[a + 2]], table[members[a + 3]]
@@ -172,16 +165,6 @@ def _fill_squares(
 
 
 @_compile
-def fill_outside(grams: Any, of_sample: Any, tables: Any) -> None:
-    """Copy the products of samples, zero where one fold holds both."""
-    for s in range(len(grams)):
-        for i in range(grams.shape[1]):
-            row, out, fold = grams[s, i], tables[s, i], of_sample[i]
-            for j in range(len(row)):
-                out[j] = 0.0 if of_sample[j] == fold else row[j]
-
-
-@_compile
 def _fill_margins(
     table: Any, by_class: Any, folds: Any, b: int, squares: Any, out: Any
 ) -> float:
@@ -195,7 +178,9 @@ def _fill_margins(
     members, edges, error = by_class.members[b], by_class.edges[b], 0.0
     fill_class_sums(table.rows, members, edges, out)
     if len(table.gram) == 0:
-        return 0.5 * (edges[1:] - edges[:-1]).max() + 2.0
+        for k in range(len(out)):
+            error = max(error, 0.5 * (edges[k + 1] - edges[k]) + 2.0)
+        return error
     for k in range(len(out)):
         row, of_class = out[k], members[edges[k] : edges[k + 1]]
         largest, length, size = 0.0, 0.0, len(of_class)
@@ -213,69 +198,46 @@ def _fill_margins(
 
 
 @_compile
-def fill_margins(tables: Any, by_class: Any, folds: Any, out: Any) -> None:
-    """Fill the margins (S, B, K, n_test) of regions from their tables."""
-    work, squares = np.empty(out.shape[2:]), np.empty(len(folds.edges) - 1)
-    for s in range(len(out)):
-        table = _Table(tables.exact[s], 1.0, tables.grams[s])
-        for b in range(out.shape[1]):
-            _fill_margins(table, by_class, folds, b, squares, work)
-            _copy_rows(work, out[s, b])
-
-
-@_compile
-def _copy_rows(rows: Any, out: Any) -> None:
-    """Copy rows into those of another precision."""
-    for k in range(len(rows)):
-        row, copied = rows[k], out[k]
-        for i in range(len(row)):
-            copied[i] = row[i]
-
-
-@_compile
-def _largest(values: Any) -> int:
-    """Return the largest value."""
-    largest = values[0]
-    for value in values:
-        largest = max(largest, value)
-    return largest
+def fill_margins(
+    tables: Any, s: int, by_class: Any, folds: Any, which: Any, out: Any
+) -> None:
+    """Fill the margins (., K, n_test) of a region under some of the labelings."""
+    work, squares = np.empty(out.shape[1:]), np.empty(len(folds.edges) - 1)
+    table = _Table(tables.exact[s], 1.0, tables.grams[s])
+    for place in range(len(which)):
+        _fill_margins(table, by_class, folds, which[place], squares, work)
+        for k in range(len(work)):
+            row, copied = work[k], out[place, k]
+            for i in range(len(row)):
+                copied[i] = row[i]
 
 
 @_compile
 def count_margins(
-    tables: Any, by_class: Any, folds: Any, y: Any, margins: Any, exact: Any, out: Any
+    tables: Any, by_class: Any, folds: Any, y: Any, margins: Any, out: Any
 ) -> bool:
-    """Count what the same margins beat and tie, ``out`` (2, S, B, n_test), in cache.
+    """Count what such margins of regions beat and tie, (2, S, B, n_test), in cache.
 
     ``y`` (B, n_test) are the true classes. Of tables in whole units, whose sums are
-    exact in float32; a labeling under which a margin is too close to that of the true
-    class is counted again. ``margins`` (., K, n_test) of some labelings and the
-    ``exact`` (1, K, n_test) ones of one are written over. Returns whether one is NaN.
+    exact in float32: margins that are too close to that of the true class are ties.
+    ``margins`` (., K, n_test) of some labelings are written over. Returns whether one
+    is NaN.
     """
     n_together, unknown = len(margins), False
-    work, squares = np.empty(exact.shape[1:]), np.empty(len(folds.edges) - 1)
-    none = np.zeros(margins.shape[:2], margins.dtype)
-    nothing = np.zeros(exact.shape[:2], exact.dtype)
+    squares = np.empty(len(folds.edges) - 1)
+    none = np.zeros((1, margins.shape[1]), margins.dtype)
     for s in range(out.shape[1]):
-        beaten, tied = out[0, s], out[1, s]
-        whole = _Table(tables.lanes[s], tables.units[s], tables.grams[s])
-        table = _Table(tables.exact[s], 1.0, tables.grams[s])
+        table = _Table(tables.lanes[s], tables.units[s], tables.grams[s])
         for start in range(0, len(y), n_together):
             stop, slack = min(start + n_together, len(y)), 0.0
             for b in range(start, stop):
                 of_one = margins[b - start]
-                error = _fill_margins(whole, by_class, folds, b, squares, of_one)
+                error = _fill_margins(table, by_class, folds, b, squares, of_one)
                 slack = max(slack, 2.0 * error)
             some, few = slice(start, stop), margins[: stop - start]
+            beaten, tied = out[0, s], out[1, s]
             counts = beaten[some], tied[some]
             unknown |= count_beaten(few, none, y[some], 0, slack, *counts)
-            for b in range(start, stop):
-                if _largest(tied[b]) > 0:
-                    _fill_margins(table, by_class, folds, b, squares, work)
-                    _copy_rows(work, exact[0])
-                    one = slice(b, b + 1)
-                    again = beaten[one], tied[one]
-                    unknown |= count_beaten(exact, nothing, y[one], 0, 0.0, *again)
     return unknown
 
 
