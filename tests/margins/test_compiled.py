@@ -13,9 +13,11 @@ from neuroextrap.margins.compiled import _class_sums, _counting, _features, _lda
 y, runs = np.tile([0, 0, 1, 1, 2, 2], 5).astype(np.int16), np.repeat(range(5), 6)
 x = np.random.default_rng(0).normal(size=(30, 40))
 for estimator in ("nearest_centroid", "ridge", "lda", "gaussian_nb"):
-    for samples, n_regions in ((x, 1), (x, 2), (np.asfortranarray(x), 1)):
+    for samples, n_regions in ((x, 1), (x, 4), (np.asfortranarray(x), 1)):
+        regions = np.ones((n_regions, 40), bool)
+        regions[2:, 3:] = False  # few features, whose operators are of another form
         light = IdentificationSearchLight(
-            regions=np.ones((n_regions, 40), bool),
+            regions=regions,
             estimator=estimator,
             n_permutations=20,
         )

@@ -230,10 +230,11 @@ class RidgeMargins(LDAMargins):
     ) -> None:
         by_class, design = sorted_samples(labelings), state[0]
         for regions, sums in _sums(state):
-            counts = out if len(regions) == out.shape[1] else out[:, regions]
-            sums.count(by_class, no_folds(), labelings, design, counts)
-            if counts is not out:
-                out[:, regions] = counts
+            every_region = len(regions) == out.shape[1]
+            own = out if every_region else np.empty_like(out[:, : len(regions)])
+            sums.count(by_class, no_folds(), labelings, design, own)
+            if not every_region:
+                out[:, regions] = own
 
 
 def _by_balance(
