@@ -8,7 +8,14 @@ ANALYSES = """
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins.compiled import _class_sums, _counting, _features, _lda_moments
+from neuroextrap.margins.compiled import (
+    _class_sums,
+    _counting,
+    _features,
+    _growing_folds,
+    _lda_labelings,
+    _lda_moments,
+)
 
 y, runs = np.tile([0, 0, 1, 1, 2, 2], 5).astype(np.int16), np.repeat(range(5), 6)
 x = np.random.default_rng(0).normal(size=(30, 40))
@@ -24,7 +31,10 @@ for estimator in ("nearest_centroid", "ridge", "lda", "gaussian_nb"):
         light.fit(samples, y, groups=runs)
 compiled = {
     name: {str(each).replace("float32", "float64") for each in kernel.signatures}
-    for room in (_class_sums, _counting, _features, _lda_moments)
+    for room in (
+        *(_class_sums, _counting, _features),
+        *(_growing_folds, _lda_labelings, _lda_moments),
+    )
     for name, kernel in vars(room).items()
     if isinstance(kernel, Dispatcher) and kernel.signatures
 }

@@ -105,7 +105,7 @@ def _growing_regions(
 
 def compiled_chains(design: Design) -> Any:
     """Return the chains of a design for compiled loops."""
-    from neuroextrap.margins.compiled._class_sums import Chains
+    from neuroextrap.margins.compiled._growing_folds import Chains
 
     chains = design.chains
     first = [design.folds[chain.first_fold][0] for chain in chains]
@@ -199,7 +199,7 @@ def _fill_growing(
     dense: Any, residuals: Any, design: Design, errors: Any, moments: Any
 ) -> None:
     """Fill the fits of folds whose training sets grow, compiled."""
-    from neuroextrap.margins.compiled._class_sums import fill_growing_fits
+    from neuroextrap.margins.compiled._growing_folds import fill_growing_fits
 
     chains = design.keep("compiled chains", partial(compiled_chains, design))
     residuals = residuals.reshape(-1, *residuals.shape[2:])

@@ -235,7 +235,7 @@ class _Trained(NamedTuple):
 
     def compiled(self) -> Any:
         """Return the labelings for compiled loops, with an even number of classes."""
-        from neuroextrap.margins.compiled._lda_moments import Group
+        from neuroextrap.margins.compiled._lda_labelings import Group
 
         fixed = fixed_constants(self.counts, self.rule)
         even = (0, 0), (0, self.counts.shape[1] % 2), (0, 0)
@@ -257,7 +257,7 @@ def _fill_class_sums(
 
     Or count what they beat and tie, (2, n_regions, B, n_test): one has no size.
     """
-    from neuroextrap.margins.compiled._lda_moments import (
+    from neuroextrap.margins.compiled._lda_labelings import (
         TOGETHER,
         Folds,
         Region,
@@ -277,7 +277,7 @@ def _fill_class_sums(
 
 def _fill_fits(margins: np.ndarray, group: RegionOperators, trained: _Trained) -> None:
     """Fill the margins of a group of regions, all of them under a few labelings."""
-    from neuroextrap.margins.compiled._lda_moments import fill_fits
+    from neuroextrap.margins.compiled._lda_labelings import fill_fits
 
     design, labelings, counts, _ = trained
     n_regions, indicators = len(group.regions), np.eye(design.n_classes)

@@ -205,7 +205,7 @@ def _fill_held_out(
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds that repeat or leave out samples."""
     from neuroextrap.margins.compiled._class_sums import Sorted, fill_held_out_margins
-    from neuroextrap.margins.compiled._lda_moments import Folds
+    from neuroextrap.margins.compiled._lda_labelings import Folds
 
     def make() -> Any:
         every = np.arange(design.n_samples)
@@ -221,7 +221,7 @@ def _fill_growing(
     grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
-    from neuroextrap.margins.compiled._class_sums import fill_growing_margins
+    from neuroextrap.margins.compiled._growing_folds import fill_growing_margins
 
     codes = labelings.codes.astype(np.uint32)
     chains = design.keep("compiled chains", partial(compiled_chains, design))
