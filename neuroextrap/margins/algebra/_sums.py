@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._wins import NAN_MARGINS, beaten_and_tied
+from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._linear import tested_codes
-from neuroextrap.stats._validation import batches
 
-_IN_CACHE, _AGAIN = 2**13, 2**17  # margins that are counted, and counted again
+_IN_CACHE = 2**13  # margins
 
 
 def no_folds() -> Any:
@@ -55,9 +54,7 @@ class ClassSums:
         """Fill the margins (S, B, K, n_test) of labelings, `Sorted`, and `Folds`."""
         from neuroextrap.margins.compiled._class_sums import fill_margins
 
-        every = np.arange(margins.shape[1])
-        for s, out in enumerate(margins):
-            fill_margins(self._compiled, s, by_class, folds, every, out)
+        fill_margins(self._compiled, by_class, folds, margins)
 
     def count(
         self,
@@ -67,25 +64,13 @@ class ClassSums:
         design: Design,
         out: np.ndarray,
     ) -> None:
-        """Count what the same margins beat and tie, (2, S, B, n_test).
-
-        In whole units, which are half as long; labelings under which a margin is too
-        close to that of the true class are counted again.
-        """
-        from neuroextrap.margins.compiled._class_sums import count_margins, fill_margins
+        """Count what the same margins beat and tie, (2, S, B, n_test)."""
+        from neuroextrap.margins.compiled._class_sums import count_margins
 
         y = tested_codes(labelings, design)
         size = labelings.n_classes, y.shape[1]
-        together, again = (
-            max(1, n // (size[0] * size[1])) for n in (_IN_CACHE, _AGAIN)
-        )
+        together = max(1, _IN_CACHE // (size[0] * size[1]))
         margins = np.empty((together, *size), np.float32)
-        if count_margins(self._compiled, by_class, folds, y, margins, out):
+        given = self._compiled, by_class, folds, y, margins
+        if count_margins(*given, np.empty((1, *size), self.dtype), out):
             raise ValueError(NAN_MARGINS)
-        for s, tied in enumerate(out[1]):
-            close = np.flatnonzero(tied.any(axis=1))
-            for some in (close[part] for part in batches(len(close), again)):
-                exact = np.empty((len(some), *size), self.dtype)
-                fill_margins(self._compiled, s, by_class, folds, some, exact)
-                counts = beaten_and_tied(exact.transpose(2, 1, 0), y[some].T)
-                out[:, s, some] = [each.T for each in counts]

@@ -197,46 +197,71 @@ def _fill_margins(
 
 
 @_compile
-def fill_margins(
-    tables: Any, s: int, by_class: Any, folds: Any, which: Any, out: Any
-) -> None:
-    """Fill the margins (., K, n_test) of a region under some of the labelings."""
-    work, squares = np.empty(out.shape[1:]), np.empty(len(folds.edges) - 1)
-    table = _Table(tables.exact[s], 1.0, tables.grams[s])
-    for place in range(len(which)):
-        _fill_margins(table, by_class, folds, which[place], squares, work)
-        for k in range(len(work)):
-            row, copied = work[k], out[place, k]
-            for i in range(len(row)):
-                copied[i] = row[i]
+def fill_margins(tables: Any, by_class: Any, folds: Any, out: Any) -> None:
+    """Fill the margins (S, B, K, n_test) of regions from their tables."""
+    work, squares = np.empty(out.shape[2:]), np.empty(len(folds.edges) - 1)
+    for s in range(len(out)):
+        table = _Table(tables.exact[s], 1.0, tables.grams[s])
+        for b in range(out.shape[1]):
+            _fill_margins(table, by_class, folds, b, squares, work)
+            _copy_rows(work, out[s, b])
+
+
+@_compile
+def _copy_rows(rows: Any, out: Any) -> None:
+    """Copy rows into those of another precision."""
+    for k in range(len(rows)):
+        row, copied = rows[k], out[k]
+        for i in range(len(row)):
+            copied[i] = row[i]
+
+
+@_compile
+def _has_any(values: Any) -> bool:
+    """Return whether one of the counts is above 0."""
+    largest = values[0]
+    for value in values:
+        largest = max(largest, value)
+    return largest > 0
 
 
 @_compile
 def count_margins(
-    tables: Any, by_class: Any, folds: Any, y: Any, margins: Any, out: Any
+    tables: Any, by_class: Any, folds: Any, y: Any, margins: Any, exact: Any, out: Any
 ) -> bool:
     """Count what such margins of regions beat and tie, (2, S, B, n_test), in cache.
 
-    ``y`` (B, n_test) are the true classes. Of tables in whole units, whose sums are
-    exact in float32: margins that are too close to that of the true class are ties.
-    ``margins`` (., K, n_test) of some labelings are written over. Returns whether one
-    is NaN.
+    ``y`` (B, n_test) are the true classes. Of tables in whole units, which are half as
+    long and whose sums are exact in float32; a labeling under which a margin is too
+    close to that of the true class is counted again. ``margins`` (., K, n_test) of some
+    labelings and the ``exact`` (1, K, n_test) ones of one are written over. Returns
+    whether one is NaN.
     """
-    n_together, unknown = len(margins), False
+    n_together, unknown, n_classes = len(margins), False, margins.shape[1]
     squares = np.empty(len(folds.edges) - 1)
-    none = np.zeros((1, margins.shape[1]), margins.dtype)
+    work = np.empty((n_classes, margins.shape[2]))
+    none = np.zeros((1, n_classes), margins.dtype)
+    nothing = np.zeros((1, n_classes), exact.dtype)
     for s in range(out.shape[1]):
-        table = _Table(tables.lanes[s], tables.units[s], tables.grams[s])
+        beaten, tied = out[0, s], out[1, s]
+        whole = _Table(tables.lanes[s], tables.units[s], tables.grams[s])
+        table = _Table(tables.exact[s], 1.0, tables.grams[s])
         for start in range(0, len(y), n_together):
             stop, slack = min(start + n_together, len(y)), 0.0
             for b in range(start, stop):
                 of_one = margins[b - start]
-                error = _fill_margins(table, by_class, folds, b, squares, of_one)
+                error = _fill_margins(whole, by_class, folds, b, squares, of_one)
                 slack = max(slack, 2.0 * error)
             some, few = slice(start, stop), margins[: stop - start]
-            beaten, tied = out[0, s], out[1, s]
             counts = beaten[some], tied[some]
             unknown |= count_beaten(few, none, y[some], 0, slack, *counts)
+            for b in range(start, stop):
+                if _has_any(tied[b]):
+                    _fill_margins(table, by_class, folds, b, squares, work)
+                    _copy_rows(work, exact[0])
+                    one = slice(b, b + 1)
+                    again = beaten[one], tied[one]
+                    unknown |= count_beaten(exact, nothing, y[one], 0, 0.0, *again)
     return unknown
 
 
