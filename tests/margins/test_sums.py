@@ -103,12 +103,15 @@ def test_margins_in_whole_units_are_as_close_as_they_say(name, kind, n_runs):
         else:
             sums = _nearest_centroid._sums(state)
             by_class, folds = _nearest_centroid._by_class(plan.design, labelings)
-        tables = sums._compiled
+        tables = sums._compiled(2 * n_runs)
         shape = labelings.n_classes, tables.exact.shape[2]
         exact, whole = np.empty(shape), np.empty(shape, np.float32)
         squares, gram = np.empty(len(folds.edges) - 1), tables.grams[0]
-        units = np.abs(tables.exact[0]).sum(axis=0) / (2**24 - len(x))
-        units = units if name == "ridge" else 1.0  # every test point has its own
+        units = 1.0
+        if name == "ridge":  # every test point has its own
+            lengths = np.linalg.norm(tables.exact[0], axis=0)
+            units = np.sqrt(2 * n_runs) * lengths / (2**24 - len(x))
+        assert (np.diff(by_class.edges.astype(int), axis=1) == 2 * n_runs).all()
         for b in range(labelings.n_labelings):
             table = _class_sums._Table(tables.exact[0], 1.0, gram)
             _class_sums._fill_margins(table, by_class, folds, b, squares, exact)

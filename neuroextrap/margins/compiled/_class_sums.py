@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from neuroextrap.margins.compiled._counting import count_beaten
+from neuroextrap.margins.compiled._counting import FIRST, count_beaten
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -254,14 +254,14 @@ def count_margins(
                 slack = max(slack, 2.0 * error)
             some, few = slice(start, stop), margins[: stop - start]
             counts = beaten[some], tied[some]
-            unknown |= count_beaten(few, none, y[some], 0, slack, *counts)
+            unknown |= count_beaten(few, none, y[some], FIRST, slack, *counts)
             for b in range(start, stop):
                 if _has_any(tied[b]):
                     _fill_margins(table, by_class, folds, b, squares, work)
                     _copy_rows(work, exact[0])
                     one = slice(b, b + 1)
                     again = beaten[one], tied[one]
-                    unknown |= count_beaten(exact, nothing, y[one], 0, 0.0, *again)
+                    unknown |= count_beaten(exact, nothing, y[one], FIRST, 0.0, *again)
     return unknown
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+# column; for a literal 0 the loop would be compiled once more
+FIRST: Any = np.intp(0)
 _COLUMNS = 512  # of one test point, which stay in the first cache
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")

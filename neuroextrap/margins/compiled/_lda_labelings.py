@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from neuroextrap.margins.compiled._class_sums import fill_class_sums
-from neuroextrap.margins.compiled._counting import count_beaten
+from neuroextrap.margins.compiled._counting import FIRST, count_beaten
 from neuroextrap.margins.compiled._lda_moments import (
     TOGETHER,
     copy_lanes,
@@ -102,7 +102,7 @@ def _count(scores: Any, first: int, truth: Any, columns: Any, counts: Any) -> bo
     beaten = np.empty((len(scores), TOGETHER), counts.dtype)
     tied, none = np.empty_like(beaten), np.zeros(scores.shape[:2], scores.dtype)
     classes = truth.astype(np.int32)
-    unknown = count_beaten(scores, none, classes, 0, 0.0, beaten, tied)
+    unknown = count_beaten(scores, none, classes, FIRST, 0.0, beaten, tied)
     for x in range(TOGETHER):
         for i in range(len(scores)):
             counts[0, columns[x], first + i] = beaten[i, x]
