@@ -225,10 +225,10 @@ def test_a_single_region_is_not_called_the_best_of_many():
 
 def test_false_alarms_are_as_rare_as_said():
     """Without a signal, at most one report in twenty finds something."""
-    found = [
-        page_maps(_fit(seed, n_permutations=19, bounds=None)).finding.n_surviving > 0
-        for seed in range(60)
-    ]
+    fits = [_fit(seed, n_permutations=19, bounds=None) for seed in range(60)]
+    found = [page_maps(fitted).finding.n_surviving > 0 for fitted in fits]
+    p_values = [fitted.region_scores_["p_value_fwe"][0] for fitted in fits]
+    assert found == [p <= 0.05 for p in p_values]
     # binomial(60, .05) exceeds 8 once in a thousand
     assert sum(found) <= 8
 
