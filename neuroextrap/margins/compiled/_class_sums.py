@@ -1,11 +1,11 @@
 """Compiled sums over the samples of classes, and distances."""
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from neuroextrap._bundles import bundle
 from neuroextrap.margins.compiled._counting import FIRST, count_beaten
 
 
@@ -42,18 +42,18 @@ def fill_nearest(
 
 
 # B labelings: samples sorted by class (B, n), and where each class begins (B, K + 1)
-Sorted = namedtuple("Sorted", "members edges")
+Sorted = bundle("members edges")
 
 # fold of every sample (n,), where each fold begins (F + 1,), and what sums of a class's
 # training samples and their squared lengths are multiplied by, (B, F, K)
-Folds = namedtuple("Folds", "of_sample edges twice inverse")
+Folds = bundle("of_sample edges twice inverse")
 
 # of regions: tables (S, n, n_test) whose rows are summed by class; the same in whole
 # ``units`` (S,), float32, of which a sum has `UNITS` at most; and inner products
 # (S, n, n) of samples in the order of folds, where nearest centroids are made of the
 # sums, or (S, 0, 0), where each test point has a unit of its own
-Tables = namedtuple("Tables", "exact lanes units grams")
-_Table = namedtuple("_Table", "rows unit gram")  # of one region
+Tables = bundle("exact lanes units grams")
+_Table = bundle("rows unit gram")  # of one region
 UNITS = 2.0**24  # whole numbers up to which float32 has all
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")

@@ -1,10 +1,11 @@
 """Compiled margins and fits of folds whose training sets grow."""
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
+
+from neuroextrap._bundles import bundle
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -13,9 +14,7 @@ _compile = njit(cache=True, nogil=True, error_model="numpy")
 # where each chain's begin; how many a fold leaves and how many it holds out, counted
 # from the last of its chain, (F,) each; folds of each chain, (C + 1,); samples tested,
 # fold after fold, and where each fold's begin, (F + 1,)
-Chains = namedtuple(
-    "Chains", "first first_edges held held_edges left out folds test edges"
-)
+Chains = bundle("first first_edges held held_edges left out folds test edges")
 
 
 @_compile

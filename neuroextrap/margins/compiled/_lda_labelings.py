@@ -1,11 +1,11 @@
 """Compiled discriminant margins of many labelings, kept or counted, fold by fold."""
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from neuroextrap._bundles import bundle
 from neuroextrap.margins.compiled._class_sums import fill_class_sums
 from neuroextrap.margins.compiled._counting import FIRST, count_beaten
 from neuroextrap.margins.compiled._lda_moments import (
@@ -19,17 +19,17 @@ from neuroextrap.margins.compiled._lda_moments import (
 
 # held-out samples of all folds, where each fold's start, the row of every test point
 # among its fold's held-out samples, and where each fold's start
-Folds = namedtuple("Folds", "held edges rows row_edges")
+Folds = bundle("held edges rows row_edges")
 
 # I - H (n, n) of a region, its inverse held-out blocks (sum of n_held ** 2,), one fold
 # after the other, and its number among the regions
-Region = namedtuple("Region", "dense inverses place")
+Region = bundle("dense inverses place")
 
 # of B labelings: samples sorted by class (B, n), where classes begin (B, K + 1),
 # classes of samples (B, n), training samples of a class and what is added to its margin
 # whatever the region, or its weight if the rule is that of ridge regression, both
 # (F, K, B), K even; and whether it is
-Group = namedtuple("Group", "members edges codes counts constants is_ridge")
+Group = bundle("members edges codes counts constants is_ridge")
 
 _compile = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 

@@ -7,18 +7,19 @@ that pivots are swept two by two. ``LDAMargins`` in ``classifiers/_lda.py`` has 
 formulas.
 """
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 from numba import njit
+
+from neuroextrap._bundles import bundle
 
 TOGETHER = 64
 
 # of a fold: residuals of its held-out samples and predicted minus true, (n_held, K, .);
 # moments (K, K, .), training samples of a class and constants (K, .), and what may be
 # written over, (K, 4, .) and (4, .); whether no pivot was too small
-Work = namedtuple("Work", "inside errors moments counts constants pivots rows regular")
+Work = bundle("inside errors moments counts constants pivots rows regular")
 
 _EPSILON = float(np.finfo(float).eps)
 

@@ -1,10 +1,9 @@
 """The solvers: of few features all targets of a block together, of many one by one."""
 
-from collections import namedtuple
-
 import numpy as np
 from numba import njit
 
+from neuroextrap._bundles import bundle
 from neuroextrap.models.elastic_net._acceleration import (
     N_ITERATES,
     anderson_weights,
@@ -37,7 +36,7 @@ _inline = njit(nogil=True, error_model="numpy", inline="always")
 # problems min 1/2 w'Gw - q'w + l1 |w|_1 + l2/2 w'w, one a row ("column" below), all of
 # one Gram matrix G: coefficients w, gradient q - G w and products q of shape
 # (n_columns, n_features); sum of squares of the target and penalties (n_columns,)
-Columns = namedtuple("Columns", "weights gradient products norm l1 l2")
+Columns = bundle("weights gradient products norm l1 l2")
 
 
 class BatchSolver(Solver):

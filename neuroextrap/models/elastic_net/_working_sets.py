@@ -11,11 +11,10 @@ Every array that is handed on takes time to compile, so that functions get a few
 them, those of one fold.
 """
 
-from collections import namedtuple
-
 import numpy as np
 from numba import njit
 
+from neuroextrap._bundles import bundle
 from neuroextrap.models.elastic_net._acceleration import (
     assign,
     coordinate_minimum,
@@ -34,21 +33,18 @@ from neuroextrap.models.elastic_net._acceleration import (
 )
 
 # one target's view of the training sets, an entry each
-Problem = namedtuple(
-    "Problem",
-    "gram scale products x_mean y_mean norm n_rows features start values trains",
+Problem = bundle(
+    "gram scale products x_mean y_mean norm n_rows features start values trains"
 )
 # per fold: members of the working set, their coefficients, Gram block and number;
 # is_member and gradient of all features; inner is the gradient of the members; before
 # is the gradient at the penalty solved before, penalty holds the two l1 (0: unknown)
-State = namedtuple(
-    "State", "members weights block size is_member gradient inner before penalty"
-)
+State = bundle("members weights block size is_member gradient inner before penalty")
 # what of the state has to grow; what else of a problem and the state belongs to a fold;
 # and from what its predictions, and gradients in full precision, are made
-Room = namedtuple("Room", "members weights inner block")
-Fold = namedtuple("Fold", "gram scale products norm is_member gradient before penalty")
-Samples = namedtuple("Samples", "features values trains x_mean y_mean")
+Room = bundle("members weights inner block")
+Fold = bundle("gram scale products norm is_member gradient before penalty")
+Samples = bundle("features values trains x_mean y_mean")
 
 FEWEST_ADMITTED = 32
 # members per useful one from which on the others leave
