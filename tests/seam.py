@@ -1,6 +1,6 @@
 """All private names of the package that tests of several rooms use."""
 
-from neuroextrap import _bundles
+from neuroextrap import _compiling
 from neuroextrap.cli import _main
 from neuroextrap.cli._main import build_parser
 from neuroextrap.datasets._simulated_brains import photo_patches
@@ -14,7 +14,7 @@ from neuroextrap.stats._forward import cyclic_orders
 
 __all__ = [
     "Report",
-    "_bundles",
+    "_compiling",
     "_main",
     "best_prior_weight",
     "build_parser",

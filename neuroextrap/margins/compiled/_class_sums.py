@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from neuroextrap._bundles import bundle
+from neuroextrap._compiling import bundle
 from neuroextrap.margins.compiled._counting import FIRST, count_beaten
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from neuroextrap._bundles import bundle
+from neuroextrap._compiling import bundle
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from neuroextrap._bundles import bundle
+from neuroextrap._compiling import bundle
 
 TOGETHER = 64
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from neuroextrap._bundles import bundle
+from neuroextrap._compiling import bundle
 from neuroextrap.models.elastic_net._acceleration import (
     N_ITERATES,
     anderson_weights,

@@ -14,7 +14,7 @@ them, those of one fold.
 import numpy as np
 from numba import njit
 
-from neuroextrap._bundles import bundle
+from neuroextrap._compiling import bundle
 from neuroextrap.models.elastic_net._acceleration import (
     assign,
     coordinate_minimum,

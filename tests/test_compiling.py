@@ -1,0 +1,109 @@
+"""Files of compiled loops that another version of the package has left behind."""
+
+import importlib.util
+import os
+import pickle
+import pkgutil
+import sys
+import time
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import neuroextrap
+from tests.seam import _compiling
+
+LOOP = """
+from numba import njit
+from neuroextrap._compiling import bundle
+
+Pair = bundle("{0} {1}")
+
+
+@njit(cache=True)
+def total(pair):
+    return pair.{0} + 2 * pair.{1}
+"""
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Return a function that loads the module of a file, as another process would."""
+    return lambda path: _load(path, monkeypatch)
+
+
+def _load(path, monkeypatch):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_arguments_may_be_called_otherwise_than_in_an_earlier_version(tmp_path, loaded):
+    path = tmp_path / "loops.py"
+    for names in (("first", "second"), ("a", "b")):
+        path.write_text(LOOP.format(*names))
+        loops = loaded(path)
+        assert loops.total(loops.Pair(1, 3)) == 7
+        assert list(tmp_path.glob("__pycache__/*.nbi"))
+        vars(_compiling).pop("__".join(names))
+
+
+CALLED = """
+from numba import njit
+
+
+@njit(cache=True)
+def called(x):
+    return x + {}
+"""
+CALLING = """
+from numba import njit
+from called_loops import called
+
+
+@njit(cache=True)
+def total(x):
+    return 2 * called(x)
+"""
+
+
+def test_a_loop_is_compiled_again_where_one_that_it_calls_has_changed(tmp_path, loaded):
+    called, calling = tmp_path / "called_loops.py", tmp_path / "calling_loops.py"
+    calling.write_text(CALLING)
+    for number in (1, 2):
+        called.write_text(CALLED.format(number))
+        _compiling.forget_outdated(str(tmp_path / "__init__.py"))
+        loaded(called)
+        assert loaded(calling).total(1) == 2 * (1 + number)
+    compiled = sorted(tmp_path.glob("__pycache__/*.nb?"))
+    _compiling.forget_outdated(str(tmp_path / "__init__.py"))
+    os.utime(called, (time.time() + 1000,) * 2)  # from a clock that is ahead
+    _compiling.forget_outdated(str(tmp_path / "__init__.py"))
+    assert sorted(tmp_path.glob("__pycache__/*.nb?")) == compiled
+    os.utime(called)
+    _compiling.forget_outdated(str(tmp_path / "__init__.py"))
+    assert not list(tmp_path.glob("__pycache__/*.nb?"))
+    _compiling.forget_outdated(str(tmp_path / "elsewhere" / "__init__.py"))
+
+
+def test_types_that_this_version_does_not_know_are_found():
+    known = pickle.loads(b"cneuroextrap._compiling\nformerly__called\n.")
+    assert known._fields == ("formerly", "called")
+    with pytest.raises(AttributeError, match="no attribute 'formerly'"):
+        _ = _compiling.formerly
+
+
+def test_all_named_tuples_of_loops_are_bundles():
+    found = pkgutil.walk_packages(neuroextrap.__path__, "neuroextrap.")
+    modules = [vars(importlib.import_module(module.name)) for module in found]
+    types = [
+        each
+        for names in modules
+        if any(isinstance(each, Dispatcher) for each in names.values())
+        for each in names.values()
+        if isinstance(each, type) and issubclass(each, tuple)
+    ]
+    assert len(types) > 10
+    assert {each.__module__ for each in types} == {"neuroextrap._compiling"}
