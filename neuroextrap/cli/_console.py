@@ -17,7 +17,13 @@ logger = logging.getLogger("neuroextrap")
 
 
 def say(text=""):
-    """Write a line to stdout, as a result of the command."""
+    """Write a line to stdout, in characters that it has, as a result of the command."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:  # a file on Windows, say
+        text = text.replace("\N{MINUS SIGN}", "-")
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

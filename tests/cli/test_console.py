@@ -2,13 +2,14 @@
 
 import io
 import logging
+import os
 import re
 import sys
 import warnings
 
 import pytest
 
-from tests.cli.seam import Progress, console, one_line
+from tests.cli.seam import Progress, _console, console, one_line
 
 
 def test_errors_of_the_system_name_the_file():
@@ -62,3 +63,21 @@ def test_quiet_and_verbose_choose_the_level(options, levels, capsys):
         logger.warning("warning")
     words = capsys.readouterr().err.replace("warning: ", "").split()
     assert " ".join(words) == levels
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("utf-8", "from \u22120.5 to 1 bit, in Stra\u00dfe/\u0142"),
+        ("cp1252", "from -0.5 to 1 bit, in Stra\u00dfe/\\u0142"),
+        ("ascii", "from -0.5 to 1 bit, in Stra\\xdfe/\\u0142"),
+    ],
+)
+def test_results_are_said_in_the_characters_of_the_terminal(
+    encoding, expected, monkeypatch
+):
+    screen = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", screen)
+    _console.say("from \N{MINUS SIGN}0.5 to 1 bit, in Stra\u00dfe/\u0142")
+    said = screen.buffer.getvalue().decode(encoding)
+    assert said == expected + os.linesep
