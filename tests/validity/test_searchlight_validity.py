@@ -46,8 +46,10 @@ def check(p, level, n_draws, *, exact):
         assert rate > level - error, (level, rate)
 
 
-# of independent outcomes, one experiment in some hundreds says so by chance
+# of independent outcomes, one experiment in some hundreds says so by chance; of
+# independent samples, one in some ten thousand
 @pytest.mark.filterwarnings("ignore:accuracy differs between runs")
+@pytest.mark.filterwarnings("ignore:the samples of runs .* correlate")
 @pytest.mark.parametrize(
     ("classifier", "n_draws"),
     [
