@@ -9,8 +9,10 @@ calls: where one of these has changed, all of the folder are compiled again.
 """
 
 import contextlib
+import os
 import time
 from collections import namedtuple
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,14 @@ def forget_outdated(source: str) -> None:
     folder, now = Path(source).parent, time.time_ns()
     changes = (path.stat().st_mtime_ns for path in folder.glob("*.py"))
     last = max((change for change in changes if change <= now), default=0)
-    for path in folder.glob("__pycache__/*.nb[ic]"):
+    for path in [*folder.glob("__pycache__/*.nb[ic]"), *_elsewhere(folder)]:
         with contextlib.suppress(OSError):  # another process may have been first
             if path.stat().st_mtime_ns < last:
                 path.unlink()
+
+
+def _elsewhere(folder: Path) -> Iterator[Path]:
+    """Yield the loops of a folder in that which the user has named."""
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        for path in folder.glob("*.py"):
+            yield from Path(named).glob(f"{folder.name}_*/{path.stem}.*.nb[ic]")

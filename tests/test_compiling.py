@@ -7,6 +7,7 @@ import pkgutil
 import sys
 import time
 
+import numba
 import pytest
 from numba.core.dispatcher import Dispatcher
 
@@ -69,22 +70,32 @@ def total(x):
 """
 
 
-def test_a_loop_is_compiled_again_where_one_that_it_calls_has_changed(tmp_path, loaded):
-    called, calling = tmp_path / "called_loops.py", tmp_path / "calling_loops.py"
+@pytest.mark.parametrize("kept", ["sources/__pycache__", "kept/sources_*"])
+def test_a_loop_is_compiled_again_where_one_that_it_calls_has_changed(
+    kept, tmp_path, loaded, monkeypatch
+):
+    if kept.startswith("kept"):
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    called, calling = folder / "called_loops.py", folder / "calling_loops.py"
+    source = str(folder / "__init__.py")
     calling.write_text(CALLING)
     for number in (1, 2):
         called.write_text(CALLED.format(number))
-        _compiling.forget_outdated(str(tmp_path / "__init__.py"))
+        _compiling.forget_outdated(source)
         loaded(called)
         assert loaded(calling).total(1) == 2 * (1 + number)
-    compiled = sorted(tmp_path.glob("__pycache__/*.nb?"))
-    _compiling.forget_outdated(str(tmp_path / "__init__.py"))
+    compiled = sorted(tmp_path.glob(f"{kept}/*.nb?"))
+    assert len(compiled) == 4
+    _compiling.forget_outdated(source)
     os.utime(called, (time.time() + 1000,) * 2)  # from a clock that is ahead
-    _compiling.forget_outdated(str(tmp_path / "__init__.py"))
-    assert sorted(tmp_path.glob("__pycache__/*.nb?")) == compiled
+    _compiling.forget_outdated(source)
+    assert sorted(tmp_path.glob(f"{kept}/*.nb?")) == compiled
     os.utime(called)
-    _compiling.forget_outdated(str(tmp_path / "__init__.py"))
-    assert not list(tmp_path.glob("__pycache__/*.nb?"))
+    _compiling.forget_outdated(source)
+    assert not list(tmp_path.glob(f"{kept}/*.nb?"))
     _compiling.forget_outdated(str(tmp_path / "elsewhere" / "__init__.py"))
 
 
