@@ -106,15 +106,22 @@ def test_types_that_this_version_does_not_know_are_found():
         _ = _compiling.formerly
 
 
-def test_all_named_tuples_of_loops_are_bundles():
+def test_loops_call_those_of_their_folder_with_bundles():
     found = pkgutil.walk_packages(neuroextrap.__path__, "neuroextrap.")
     modules = [vars(importlib.import_module(module.name)) for module in found]
+    modules = {m["__name__"]: m.values() for m in modules if _loops(m.values())}
+    for name, values in modules.items():
+        folders = {loop.__module__.rpartition(".")[0] for loop in _loops(values)}
+        assert folders == {name.rpartition(".")[0]}
     types = [
         each
-        for names in modules
-        if any(isinstance(each, Dispatcher) for each in names.values())
-        for each in names.values()
+        for values in modules.values()
+        for each in values
         if isinstance(each, type) and issubclass(each, tuple)
     ]
     assert len(types) > 10
     assert {each.__module__ for each in types} == {"neuroextrap._compiling"}
+
+
+def _loops(values):
+    return [each for each in values if isinstance(each, Dispatcher)]
