@@ -219,9 +219,11 @@ def _probe(folder):
     missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".neuroextrap-") as file:
-            file.write(_PROBE)
-            file.flush()
+        # without a buffer, which would be written, and fail, when the file is closed
+        given = {"dir": folder, "prefix": ".neuroextrap-", "buffering": 0}
+        with tempfile.NamedTemporaryFile(**given) as file:
+            rest = _PROBE[file.write(_PROBE) :]
+            file.write(rest)
             os.fsync(file.fileno())
     finally:
         for path in missing:

@@ -341,12 +341,14 @@ def _listed(content):
 
 
 def _remove_empty(made):
-    """Remove folders (and what describes a data set) that nothing came into."""
+    """Remove folders, and what describes a data set, that no results came into."""
     for path in reversed(made):
         if path.is_dir():
             with suppress(OSError):  # holds results
                 path.rmdir()
         elif path.is_file():
-            beside = path.parent.iterdir()
-            if all(other.is_file() and other in made for other in beside):
+            of_data_set = (
+                path.parent.rglob(name) for name in ("*_stat.*", f"{STAGING}*")
+            )
+            if not any(next(found, None) for found in of_data_set):
                 path.unlink()

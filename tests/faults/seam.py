@@ -1,7 +1,6 @@
 """All private names of the package that the tests of faults use or replace."""
 
 from neuroextrap.analysis import _region_run
-from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli import _demo_acts, _searchlight_command
 from neuroextrap.cli._console import Terminated, ending_on_sigterm
 from neuroextrap.cli._main import build_parser
@@ -23,7 +22,6 @@ __all__ = [
     "_transaction",
     "build_parser",
     "ending_on_sigterm",
-    "find_analysis",
     "make_page",
     "null_file",
 ]

@@ -68,7 +68,8 @@ def test_a_limit_while_results_are_written(tmp_path, tally):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", ["first", "second"])
 def test_limits_of_many_sizes(kind, state, tmp_path, tally):
-    check_limits(kind, state, "4500,6000,8000,12000,20000", tmp_path, tally)
+    sizes = "1000,2000,3000,4500" if kind == "scores" else "4500,6000,8000,12000,20000"
+    check_limits(kind, state, sizes, tmp_path, tally)
 
 
 def check_errors(kind, name, step, folder, tally):
