@@ -59,8 +59,16 @@ def check_limits(kind, state, sizes, folder, tally):
 
 
 @needs_fork
-def test_a_limit_while_results_are_written(tmp_path, tally):
-    check_limits("searchlight", "second", "5000", tmp_path, tally)
+@pytest.mark.parametrize(
+    ("kind", "state", "size"),
+    [
+        ("searchlight", "second", "5000"),
+        ("group", "second", "4500"),  # whose data set is described first
+        ("scores", "first", "3000"),  # less than is tried in an output folder
+    ],
+)
+def test_a_limit_while_results_are_written(kind, state, size, tmp_path, tally):
+    check_limits(kind, state, size, tmp_path, tally)
 
 
 @needs_fork
